@@ -1,5 +1,5 @@
-"""What the Azure ML SDK v1 has and Roost does not: the one list of it, and the one sentence about each name. The table in
-docs/guides/from-azure-ml.md has the same rows, and a test compares the two.
+"""The parts of the Azure ML SDK v1 that Roost does not have: the only list of them, with one sentence about each name. The table
+in docs/guides/from-azure-ml.md has the same rows, and a test compares the two.
 """
 
 from typing import Any, Iterable, NamedTuple, Optional, Tuple
@@ -18,7 +18,7 @@ _DATABASE = (
 
 
 class Absent(NamedTuple):
-    """`paths` are whole: a name, or a module or class with all that is below it."""
+    """`paths` are complete: a name, or a module or class with everything below it."""
 
     what: str
     paths: Tuple[str, ...]
@@ -265,7 +265,7 @@ ABSENT = (
 
 
 def find(path: str) -> Optional[Absent]:
-    """The entry of a name, or of the package or class that it is in."""
+    """The entry of a name, or of its package or class."""
     for each in ABSENT:
         if any(path == known or path.startswith(known + ".") for known in each.paths):
             return each
@@ -277,7 +277,7 @@ def fact(path: str, entry: Absent) -> str:
 
 
 def said(path: str) -> Tuple[str, str]:
-    """The sentence about a name of the list, and what to do instead."""
+    """The sentence about a name of the list, and the alternative."""
     entry = find(path)
     if entry is None:
         raise LookupError(path)
@@ -285,8 +285,8 @@ def said(path: str) -> Tuple[str, str]:
 
 
 def unknown(name: str, owner: str, there: Iterable[Any]) -> str:
-    """The sentence about a name that nobody knows, with those that it may have been."""
-    import difflib  # for those who mistype
+    """The sentence about an unknown name, with similar names."""
+    import difflib  # only loaded for mistyped names
 
     near = difflib.get_close_matches(name, [str(each) for each in there if not str(each).startswith("_")], n=2)
     meant = " Did you mean %s?" % " or ".join("`%s`" % each for each in near) if near else ""

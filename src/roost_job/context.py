@@ -1,4 +1,4 @@
-"""Where this process stands: `job_here()` reads the variables that an agent sets, and says which run it is part of, if any.
+"""The run of this process: `job_here()` reads the variables that an agent sets, and returns the job, if any.
 
 Also the two light objects that a script reaches through its run, `run.experiment` and `run.experiment.workspace`.
 """
@@ -45,7 +45,7 @@ def job_here(env: Optional[Mapping[str, str]] = None) -> Optional[Job]:
 
 
 class JobWorkspace(object):
-    """The workspace of a job's run, as far as a script can know it without the SDK."""
+    """The workspace of a job's run, as far as it is available without the SDK."""
 
     def __init__(self, name: str, subscription_id: str = "", resource_group: str = "", door: str = "") -> None:
         self.name = name
@@ -56,19 +56,19 @@ class JobWorkspace(object):
     @property
     def datasets(self) -> Any:
         """The newest version of each registered dataset, by name."""
-        from roost_job.data.datasets import JobDatasets  # for those who use data: it reads tables
+        from roost_job.data.datasets import JobDatasets  # only for scripts that use data: it reads tables
 
         return JobDatasets(self._data_link())
 
     @property
     def datastores(self) -> Dict[str, Any]:
         """Every datastore of the workspace, by name; its own first."""
-        from roost_job.data.datastores import every  # for those who use data
+        from roost_job.data.datastores import every  # only for scripts that use data
 
         return every(self)
 
     def get_default_datastore(self) -> Any:
-        """Where data goes unless another place is named."""
+        """The datastore for data without a named place."""
         from roost_job.data.datastores import Datastore  # as above
 
         return Datastore(self)
@@ -76,7 +76,7 @@ class JobWorkspace(object):
     @property
     def models(self) -> Dict[str, Any]:
         """The newest version of each registered model, by name."""
-        from roost_job.models.models import Model  # for those who use models
+        from roost_job.models.models import Model  # only for scripts that use models
 
         return {model.name: model for model in Model.list(self, latest=True)}
 
@@ -90,7 +90,7 @@ class JobWorkspace(object):
         outside.refuse("Workspace", name, outside.WORKSPACE, dir(type(self)))
 
     def get_default_keyvault(self) -> JobKeyvault:
-        """The secrets of the workspace, to read."""
+        """The secrets of the workspace, read-only."""
         return JobKeyvault(DoorClient(self._door))
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
-"""The door: how a script asks its agent for what the spool cannot do. One JSON line over a Unix socket, one line back.
+"""The door: a script's requests to its agent, for everything that the spool cannot do. One JSON line over a Unix socket, one line
+back.
 
-Each question has a connection of its own (a fraction of a millisecond), so there is no state to share: any thread and any
-forked process may ask, and an agent that came back is found again. Every op may be asked twice, so a broken one is repeated.
+Each request has its own connection (a fraction of a millisecond), so there is no shared state: any thread and any forked process
+may send one, and a restarted agent is found again. Every op is safe to repeat, so a broken request is repeated.
 """
 
 import errno
@@ -50,9 +51,9 @@ class DoorClient(object):
         self._path = path
 
     def ask(self, op: str, **fields: "Any") -> "Any":
-        """The agent's answer. UserErrorException for a wrong question, ServiceException where there is no answer.
+        """The agent's answer. UserErrorException for a wrong request, ServiceException when there is no answer.
 
-        A `timeout_seconds` among the fields bounds the wait here; the agent learns of it too.
+        A `timeout_seconds` among the fields limits the wait here; the agent receives it too.
         """
         question = json.dumps(dict(fields, op=op)).encode("utf-8") + b"\n"
         patience = fields.get("timeout_seconds")
@@ -87,12 +88,12 @@ class DoorClient(object):
                     return b"".join(pieces)
 
     def _connect(self) -> socket.socket:
-        """A connection; waits while the agent's queue of callers is full."""
+        """A connection; waits while the agent's queue of connections is full."""
         deadline = time.time() + CONNECT_SECONDS
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
-                connection.setblocking(False)  # a blocking connect to a stuck agent would never come back
+                connection.setblocking(False)  # a blocking connect to a stuck agent would never return
                 _connect_to(connection, self._path)
                 return connection
             except OSError as error:
@@ -103,7 +104,7 @@ class DoorClient(object):
 
 
 class KinDoor(object):
-    """The same door, for the questions of another run: one below the job's own, or above it."""
+    """The same door, for requests about another run: one below the job's own, or above it."""
 
     def __init__(self, door: DoorClient, run_id: str) -> None:
         self._door = door
@@ -114,7 +115,7 @@ class KinDoor(object):
 
 
 def _connect_to(connection: socket.socket, path: str) -> None:
-    """Connects, also where the path is longer than a socket's address may be: then by way of its open folder."""
+    """Connects; a path longer than a socket's address is reached through its open folder."""
     if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
         connection.connect(path)
         return

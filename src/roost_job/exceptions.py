@@ -2,7 +2,7 @@
 
 AzureMLException                     everything below; `.message` holds the text
 ├── UserErrorException               the caller's mistake: wrong type, wrong name, wrong file
-│   ├── DatasetTimestampMissingError a step by time of a dataset that does not know its column of times
+│   ├── DatasetTimestampMissingError a step by time of a dataset whose time column is not set
 │   └── RunEnvironmentException      there is no run here (`Run.get_context(allow_offline=False)`)
 ├── ExperimentExecutionException     a submission that could not be carried out
 ├── ActivityFailedException          `wait_for_completion` of a run that failed
@@ -15,7 +15,7 @@ AzureMLException                     everything below; `.message` holds the text
 ├── ServiceException                 the control plane could not be reached or refused
 └── TrainingException
 
-Those of Azure's own services, which scripts name in `except` and nothing here raises: AuthenticationException,
+Exceptions of Azure's own services, which scripts name in `except` and nothing here raises: AuthenticationException,
 AzureMLAggregatedException, DiscoveryUrlNotFoundException, ParallelRunException, RunConfigurationException, SnapshotException,
 WorkspacePrivateEndpointException.
 """
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class AzureMLException(Exception):
-    """The root. `message` is the fact; `hint`, where there is one, the next step in Python; `cli_hint` the same step for somebody
-    at the command line, where it is another."""
+    """The root. `message` is the fact; `hint`, if any, the next step in Python; `cli_hint` the same step on the command line, if
+    it differs."""
 
     def __init__(self, exception_message: str = "", hint: str = "", **kwargs: "Any") -> None:
         super(AzureMLException, self).__init__(exception_message)
@@ -48,7 +48,7 @@ class UserErrorException(AzureMLException):
 
 
 class DatasetTimestampMissingError(UserErrorException):
-    """A dataset is to be filtered by time, and does not know which column holds it."""
+    """A dataset must be filtered by time, and its time column is not set."""
 
 
 class RunEnvironmentException(UserErrorException):
@@ -60,7 +60,7 @@ class ExperimentExecutionException(AzureMLException):
 
 
 class ActivityFailedException(AzureMLException):
-    """The run that was waited for has failed."""
+    """The awaited run has failed."""
 
 
 class ComputeTargetException(AzureMLException):
@@ -72,7 +72,7 @@ class ModelPathNotFoundException(AzureMLException):
 
 
 class WebserviceException(AzureMLException):
-    """A web service is missing or failed. `status_code` is that of its answer, where there was one."""
+    """A web service is missing or failed. `status_code` is that of its answer, if there was one."""
 
     status_code: "Optional[int]" = None
 
@@ -98,28 +98,28 @@ class TrainingException(AzureMLException):
 
 
 class AuthenticationException(AzureMLException):
-    """Of Azure's logins; never raised here."""
+    """For Azure's logins; never raised here."""
 
 
 class AzureMLAggregatedException(AzureMLException):
-    """Of several errors at once; never raised here."""
+    """For several errors at once; never raised here."""
 
 
 class DiscoveryUrlNotFoundException(AzureMLException):
-    """Of Azure's addresses; never raised here."""
+    """For Azure's addresses; never raised here."""
 
 
 class ParallelRunException(AzureMLException):
-    """Of parallel steps of pipelines; never raised here."""
+    """For parallel steps of pipelines; never raised here."""
 
 
 class RunConfigurationException(UserErrorException):
-    """Of files of run configurations; never raised here."""
+    """For files of run configurations; never raised here."""
 
 
 class SnapshotException(UserErrorException):
-    """Of Azure's limits on folders; never raised here."""
+    """For Azure's limits on folders; never raised here."""
 
 
 class WorkspacePrivateEndpointException(AzureMLException):
-    """Of Azure's private networks; never raised here."""
+    """For Azure's private networks; never raised here."""

@@ -1,4 +1,4 @@
-"""Libraries of the environment that a script runs in: asked for when they are needed, and never this library's own."""
+"""Libraries of the script's environment: imported when they are needed, and never part of this library."""
 
 import importlib
 import os
@@ -14,7 +14,7 @@ _AZURE = (
 
 
 def need(module: str, what: str = "A table is read into a pandas DataFrame") -> Any:
-    """The module, or an error that says how to have it."""
+    """The module, or an error that explains how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -26,14 +26,14 @@ def need(module: str, what: str = "A table is read into a pandas DataFrame") -> 
 
 
 def remedy(package: str) -> str:
-    """How a package comes to be here."""
+    """How to install a package."""
     if os.environ.get("ROOST_RUN_ID"):
         return "Add %s to the packages of the run's environment%s." % (package, _AZURE if package in _BROUGHT else "")
     return "Install it here: %s -m pip install %s" % (sys.executable, package)
 
 
 def refuse_parquet(deed: str) -> NoReturn:
-    """For pandas' own error that no library for Parquet can be imported."""
+    """Replaces pandas' own error that no Parquet library can be imported."""
     raise UserErrorException(
         "Parquet is %s by pyarrow, which this environment does not have, or only in a version that its pandas does not take."
         % deed,

@@ -4,7 +4,7 @@ from typing import Iterable
 
 
 def some(names: Iterable[object], most: int = 5) -> str:
-    """`a, b, c and 4 more`: a list that was cut says so. Empty for none."""
+    """`a, b, c and 4 more`: a cut list shows that it was cut. Empty for none."""
     every = [str(name) for name in names]
     if len(every) == most + 1:  # "and 1 more" is no shorter than its name
         most += 1

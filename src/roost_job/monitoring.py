@@ -1,7 +1,7 @@
-"""`ModelDataCollector`: what a scoring script wants kept of its inputs and predictions, with the endpoint's records.
+"""`ModelDataCollector`: inputs and predictions that a scoring script collects, stored with the endpoint's records.
 
-In a service the worker gives it to the front (`keep_with`), which keeps it where the endpoint records; elsewhere it is printed.
-Python 3.6 and later, standard library only; NumPy and pandas are known by what they can do.
+In a service the worker sends them to the front (`keep_with`), which stores them if the endpoint records; elsewhere they are
+printed. Python 3.6 and later, standard library only; NumPy and pandas values are recognised by their methods.
 """
 
 import datetime
@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from roost_job.exceptions import UserErrorException
 
 MAX_BYTES = 64 * 1024
-"""Of the rows of one call; those beyond it are counted only."""
+"""The limit for the rows of one call; further rows are only counted."""
 CORRELATION = "$aml_dc_correlation_id"
 _CORRELATIONS = (
     CORRELATION,
@@ -24,13 +24,13 @@ _CORRELATIONS = (
     "$aml_model_name",
     "$aml_model_version",
 )
-"""Columns, as Azure's files have them, by which rows of one request are brought together."""
+"""Columns, named as in Azure's files, that connect the rows of one request."""
 _DESIGNATIONS = ("default", "inputs", "predictions", "labels", "signals", "general")
 _sink: Optional[Callable[[bytes], bool]] = None
 
 
 def keep_with(sink: Optional[Callable[[bytes], bool]]) -> None:
-    """Where what is collected goes from now on; `sink` says whether it could take it."""
+    """Sets the target of collected data; `sink` returns True when it accepted the data."""
     global _sink  # noqa: PLW0603 - one worker in a process
     _sink = sink
 
@@ -49,7 +49,7 @@ class ModelDataCollector(object):
         collection_name: str = "default",
         identifier: Optional[str] = None,
     ) -> None:
-        """`identifier` is the older name of `designation`; of workspace and service Roost knows more than the script."""
+        """`identifier` is the older name of `designation`; Roost itself knows workspace and service better than the script."""
         if not isinstance(model_name, str) or not model_name:
             raise UserErrorException("model_name must be text that is not empty, got %.80r." % (model_name,))
         chosen = identifier if identifier is not None else designation
@@ -69,8 +69,8 @@ class ModelDataCollector(object):
         self.collection_name = collection_name
 
     def collect(self, input_data: Any, user_correlation_id: str = "") -> Dict[str, Any]:
-        """Keeps these rows: a list, a NumPy array, or a pandas frame. It never fails for what it is given. Returns what
-        `add_correlations` adds to other rows of the same request."""
+        """Stores these rows: a list, a NumPy array, or a pandas frame. It never fails because of its data. Returns the values
+        that `add_correlations` adds to other rows of the same request."""
         columns, rows = self._table(input_data)
         correlation_id = str(user_correlation_id or _shared_id(input_data, columns, rows) or uuid.uuid4())
         kept, size = [], 0
@@ -98,8 +98,8 @@ class ModelDataCollector(object):
         return dict(zip(_CORRELATIONS, (correlation_id, now) + whose))
 
     def add_correlations(self, input_data: Any, correlations: Optional[Mapping[str, Any]]) -> Any:
-        """The data with what `collect` returned for other data of the request as further columns, to be collected in its turn:
-        a frame of a frame, else a list of rows."""
+        """The data with further columns, which `collect` returned for other data of the request; collect the result next. A frame
+        for a frame, else a list of rows."""
         if not correlations:
             return input_data
         if callable(getattr(input_data, "assign", None)):  # a pandas frame
@@ -108,7 +108,7 @@ class ModelDataCollector(object):
         return _Correlated(correlations, [row + values for row in self._table(input_data)[1]])
 
     def _table(self, data: Any) -> Tuple[Optional[List[str]], List[List[Any]]]:
-        """Columns and rows; the names that were given are those of the first columns."""
+        """Columns and rows; the given names belong to the first columns."""
         names = self.feature_names or []
         columns, rows = table(data, len(names))
         if isinstance(data, _Correlated):
@@ -134,8 +134,8 @@ def _shared_id(data: Any, columns: Optional[List[str]], rows: Sequence[List[Any]
 
 
 def table(data: Any, width: int = 0) -> Tuple[Optional[List[str]], List[List[Any]]]:
-    """The names of the columns, where the data has any, and its rows, as JSON has them. Plain values are a row each, or one row
-    where they are as many as `width`, more than one."""
+    """The names of the columns, if the data has any, and its rows as JSON values. Plain values are a row each, or one row when
+    their number is `width` and more than one."""
     columns = None
     if hasattr(data, "columns") and hasattr(data, "values"):  # a pandas frame
         columns, data = [str(each) for each in data.columns], data.values
@@ -157,7 +157,7 @@ def table(data: Any, width: int = 0) -> Tuple[Optional[List[str]], List[List[Any
 
 
 def _plain(value: Any) -> Any:
-    """A cell as JSON has it; whatever has no form there is text."""
+    """A cell as a JSON value; a value without a JSON form becomes text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -1,12 +1,12 @@
-"""MPI inside the run's environment: finds Open MPI there, starts it over the run's nodes, and stands before each rank.
+"""MPI inside the run's environment: finds Open MPI, starts it over the run's nodes, and wraps each rank.
 
-`run` is what the first node starts: it executes `mpirun`. `remote` is the remote shell of that: it has commands executed by the
-agents of other nodes (`serve`), over its own agent's door; no ssh, and no bytes are relayed. `rank` stands before each rank: it
-gives it the node's folder, its own log and its variables, and says which rank failed. What a rank printed it does not repeat:
-only the agent of its node knows which secrets to hide in that (`FAILED`).
+`run` is the command of the first node: it executes `mpirun`. `remote` is mpirun's remote shell: through its own agent's door it
+lets the agents of other nodes execute commands (`serve`); no ssh, and no bytes are relayed. `rank` wraps each rank: it sets the
+node's folder, the rank's own log and its variables, and reports which rank failed. It does not repeat a rank's output: only the
+agent of its node can hide the secrets in it (`FAILED`).
 
 Four of these start one after another before the first rank does, so each loads only what it needs: everything but `os`, `sys` and
-what it raises inside the functions that use it, and nothing of `typing`.
+its exceptions is imported inside the functions that use it, and `typing` not at all.
 """
 
 import os
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from typing import Dict, List, Mapping, NoReturn, Tuple
 
 BOOT = ("-S", "-c", "import sys; sys.path[:] = [p for p in sys.path if p]; from roost_job.mpi import main; main()")
-"""Of the script's own folder nothing is imported here: a `signal.py` there is the script's affair. Nor are the packages of the
-environment looked for, which takes its time."""
+"""Nothing is imported from the script's own folder, since it may contain a `signal.py`. The environment's packages are not
+searched either, which would take time."""
 FAILED = ".failed"
-"""Beside a rank's log, once it has failed: its exit code. For the agent of the node."""
+"""Suffix of the file beside a failed rank's log, with its exit code. For the agent of the node."""
 REMOTE_SHELL = "remote-shell"
 _DATA = "AZUREML_DATAREFERENCE_"
 _HANDED_ON = ("AZ_BATCH", "HOROVOD_", "NCCL_", "OMP_NUM_THREADS")
-"""How variables of the first node begin that all ranks get; everything else is each node's own."""
+"""Prefixes of the first node's variables that all ranks get; all other variables are each node's own."""
 _OWN_NAMES = "ROOST_OWN_NAMES"
 _SHARED_MEMORY = "OMPI_MCA_btl_vader_backing_directory"
 _NEWUTS, _NEWUSER = 0x04000000, 0x10000000
@@ -62,8 +62,8 @@ def _run(words: "List[str]") -> int:
         own_name(names[0], version[0])
     os.environ["ROOST_WORK"] = os.getcwd()
     for name, value in variables(version, _write_remote_shell(), one_machine).items():
-        os.environ.setdefault(name, value)  # what a person has set stays
-    # By its path it would put its libraries before everybody's: right for one in an environment, wrong for the machine's.
+        os.environ.setdefault(name, value)  # a person's own setting stays
+    # Called by its path, it would put its libraries first: right for one in an environment, wrong for the machine's.
     called = mpirun if os.path.dirname(mpirun) == os.path.dirname(sys.executable) else "mpirun"
     command = mpirun_argv(called, addresses.split(","), int(processes), os.environ)
     rank = [sys.executable] + list(BOOT) + ["rank"] + (["--shell"] if "--shell" in options else []) + ["--"]
@@ -72,7 +72,7 @@ def _run(words: "List[str]") -> int:
 
 
 def find_mpirun(beside: str, path: str) -> str:
-    """That of the environment, else that of the machine or container; UserErrorException says how one can be had."""
+    """The environment's mpirun, else that of the machine or container; UserErrorException explains how to get one."""
     places = [os.path.join(folder, "mpirun") for folder in [beside] + path.split(os.pathsep) if folder]
     found = next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
     if found is None:
@@ -86,7 +86,8 @@ def find_mpirun(beside: str, path: str) -> str:
 
 
 def version_of(mpirun: str) -> "Tuple[int, ...]":
-    """Open MPI's, of which the first number counts: seen by its file, else asked. UserErrorException for another MPI."""
+    """Open MPI's version, of which the first number matters: from its files, else from the program. UserErrorException for
+    another MPI."""
     real = os.path.realpath(mpirun)
     if os.path.basename(real) == "orterun":
         return 4, 0
@@ -109,8 +110,8 @@ def version_of(mpirun: str) -> "Tuple[int, ...]":
 
 
 def variables(version: "Tuple[int, ...]", remote_shell: str, one_machine: bool) -> "Dict[str, str]":
-    """What Open MPI is told by variables, in the words of its version. All daemons are started from the first node: its remote
-    shell is there alone."""
+    """The variables that configure Open MPI, by its version. All daemons are started from the first node, since only it has the
+    remote shell."""
     given = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     if version[0] >= 5:
         given.update(
@@ -126,7 +127,7 @@ def variables(version: "Tuple[int, ...]", remote_shell: str, one_machine: bool) 
             OMPI_MCA_plm_rsh_no_tree_spawn="1",
         )
     if one_machine:
-        given["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # what kernels forbid in containers, without words
+        given["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # kernels forbid it in containers, without an error
         if (
             version[0] < 5
         ):  # whatever networks the machine has, or none at all; version 5 does not take the loopback for one
@@ -135,9 +136,9 @@ def variables(version: "Tuple[int, ...]", remote_shell: str, one_machine: bool) 
 
 
 def mpirun_argv(mpirun: str, addresses: "List[str]", processes: int, own: "Mapping[str, str]") -> "List[str]":
-    """By slot, so that the ranks of a node follow each other; cores are nobody's own: two nodes may be on one machine. The first
-    node goes by its hostname, by which it is known to be here. Daemons stay attached to their commands, for in a container what
-    detaches itself is ended with the command."""
+    """Slots keep the ranks of a node together; no core binding, since two nodes may be on one machine. The first node is named by
+    its hostname, so that mpirun recognises it as local. Daemons stay attached to their commands, since a container ends detached
+    processes with the command."""
     hosts = ["%s:%d" % (name, processes) for name in [os.uname()[1]] + addresses[1:]]
     argv = [mpirun, "-np", str(len(addresses) * processes), "--host", ",".join(hosts), "--leave-session-attached"]
     argv += ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none", "--wdir", "/"]
@@ -163,8 +164,8 @@ def _write_remote_shell() -> str:
 
 
 def shell_folder(logs: str) -> str:
-    """Where the remote shell of a run is: in the folder of its rank logs, or, where Open MPI would take that path for several, in
-    a folder of its own, which the agent takes away."""
+    """The folder of a run's remote shell: that of its rank logs; or, when Open MPI would split that path, a separate folder,
+    which the agent removes."""
     if not _is_several(logs):
         return logs
     import hashlib
@@ -180,7 +181,7 @@ def _is_several(path: str) -> bool:
 
 
 def portable(word: str, own: "Mapping[str, str]") -> str:
-    """An argument with the paths of this node's inputs and outputs as variables: each node has its own."""
+    """An argument with the paths of this node's inputs and outputs replaced by variables: each node has its own paths."""
     for name in sorted(own, key=lambda name: -len(own[name])):
         if name.startswith(_DATA) and own[name].startswith("/"):
             word = word.replace(own[name], "${%s}" % name)
@@ -191,7 +192,7 @@ def portable(word: str, own: "Mapping[str, str]") -> str:
 
 
 def _remote(words: "List[str]") -> int:
-    """`remote HOST COMMAND…`, as `mpirun` calls it; the command is a shell's."""
+    """`remote HOST COMMAND…`, as `mpirun` calls it; the command is for a shell."""
     from roost_job.door import DoorClient
 
     argv = [sys.executable] + list(BOOT) + ["serve", os.environ.get(_OWN_NAMES, ""), " ".join(words[1:])]
@@ -200,7 +201,7 @@ def _remote(words: "List[str]") -> int:
 
 
 def _serve(words: "List[str]") -> "NoReturn":
-    """On the other node: the shell's command, in the node's own folder and with its own name."""
+    """On the other node: runs the shell's command, in the node's own folder and with its own hostname."""
     os.environ["ROOST_WORK"] = os.getcwd()
     if words[0]:
         own_name(os.environ["ROOST_NODE"], int(words[0]))
@@ -208,8 +209,8 @@ def _serve(words: "List[str]") -> "NoReturn":
 
 
 def own_name(name: str, version: int) -> None:
-    """Gives this process and those below it a hostname of their own. Open MPI takes nodes of one name for one: version 5 hangs,
-    and in version 4 their ranks get into each other's shared memory."""
+    """Gives this process and those below it their own hostname. Open MPI treats nodes of the same name as one: version 5 hangs,
+    and in version 4 their ranks share memory by mistake."""
     if os.uname()[1] == name:
         return
     import ctypes
@@ -244,19 +245,19 @@ def _rank(words: "List[str]") -> int:
     env = dict(os.environ, ROOST_RANK=rank)
     path = os.path.join(env["ROOST_LOGS"], "%s.txt" % rank)
     os.chdir(env["ROOST_WORK"])
-    words_here = argv if shell else [expand(word, env) for word in argv]  # a shell fills in its variables itself
+    words_here = argv if shell else [expand(word, env) for word in argv]  # a shell expands its variables itself
     code = _child(words_here, env, path)
-    if code > 0 or -code in (6, 7, 9, 11):  # ABRT, BUS, KILL, SEGV: anything else is how ranks are ended
+    if code > 0 or -code in (6, 7, 9, 11):  # ABRT, BUS, KILL, SEGV: other signals are the normal way to end ranks
         _say_failed(rank, path, code)
     return code if code >= 0 else 128 - code
 
 
 def _child(argv: "List[str]", env: "Mapping[str, str]", path: str) -> int:
-    """Its exit code, negative for a signal, 127 for what cannot be started. A polite end is passed on to it."""
+    """The exit code, negative for a signal, 127 when the program cannot be started. SIGTERM is passed on to it."""
     if TYPE_CHECKING:
         import signal
     else:
-        import _signal as signal  # what `signal` is made of: that one takes half as long again as all of the rest
+        import _signal as signal  # the base of `signal`, which takes half as long again as all of the rest
 
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     pid = os.fork()
@@ -281,7 +282,7 @@ def _child(argv: "List[str]", env: "Mapping[str, str]", path: str) -> int:
 
 
 def expand(word: str, env: "Mapping[str, str]") -> str:
-    """`$VAR` and `${VAR}` filled in, as in every other launch; an unknown one stays."""
+    """Expands `$VAR` and `${VAR}`, as in every other launch; an unknown variable stays."""
     if "$" not in word:
         return word
     import re
@@ -291,7 +292,7 @@ def expand(word: str, env: "Mapping[str, str]") -> str:
 
 
 def _say_failed(rank: str, log: str, code: int) -> None:
-    """Which rank failed: to the log of the launcher, which the run's end quotes, and to the agent of this node."""
+    """Reports which rank failed: to the launcher's log, which the run's end quotes, and to the agent of this node."""
     with open(log[: -len(".txt")] + FAILED, "w") as file:
         file.write("%d" % code)
     ended = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code

@@ -1,5 +1,5 @@
-"""Whether another `azureml` is installed beside Roost's. Both own the same import paths: files overwrite each other, or one hides
-the other, and what is imported then is partly this and partly that. Looked for by names of folders, which costs no import.
+"""Detects another `azureml` beside Roost's. Both own the same import paths: files overwrite each other, or one hides the other,
+and imports are a mixture. It looks for names of folders, which needs no import.
 """
 
 import os
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FOREIGN = ("azureml_core-", "azureml_sdk-", "azureml_defaults-", "azureml_train_core-", "azureml_mlflow-")
 _INFO = ".dist-info"
 _THEIRS_ALONE = ("_base_sdk_common", "_project")
-"""Parts of `azureml` that Roost has not: found next to ours, the two packages share one folder."""
+"""Parts of `azureml` that Roost does not have: when they are beside ours, the two packages share one folder."""
 
 
 def find(path: "Optional[Sequence[str]]" = None) -> "List[Tuple[str, str]]":
@@ -33,13 +33,13 @@ def find(path: "Optional[Sequence[str]]" = None) -> "List[Tuple[str, str]]":
 
 
 def is_mixed(folders: "Sequence[str]") -> bool:
-    """Whether one of these folders of `azureml` has files of both."""
+    """True when one of these folders of `azureml` has files of both."""
     ours = [place for place in folders if os.path.exists(os.path.join(place, "_lending.py"))]
     return any(os.path.isdir(os.path.join(place, part)) for place in ours for part in _THEIRS_ALONE)
 
 
 def words(found: "Sequence[Tuple[str, str]]", mixed: bool) -> "Tuple[str, str]":
-    """What is wrong, and what to do."""
+    """The problem, and the next step."""
     which = ", ".join(sorted({name for name, _ in found})) or "Another azureml"
     where = ", ".join(sorted({place for _, place in found}))
     what = (
@@ -57,7 +57,7 @@ def words(found: "Sequence[Tuple[str, str]]", mixed: bool) -> "Tuple[str, str]":
 
 
 def tell(folders: "Sequence[str]") -> None:
-    """Warns once when a foreign `azureml` is about. Not inside a run: there Roost's paths come first, whatever is installed."""
+    """Warns once when another `azureml` is installed. Not inside a run: there Roost's paths come first in any case."""
     if os.environ.get("ROOST_RUN_ID"):
         return
     found, mixed = find(), is_mixed(folders)

@@ -1,5 +1,5 @@
-"""Runs a notebook as the script of a job: `python -m roost_job.notebooks NOTEBOOK OUTPUT OPTIONS`, OPTIONS as JSON. papermill,
-and the kernel of the notebook, are those of the run's environment. What the cells print goes to the run's log while they run.
+"""Runs a notebook as the script of a job: `python -m roost_job.notebooks NOTEBOOK OUTPUT OPTIONS`, OPTIONS as JSON. papermill and
+the notebook's kernel come from the run's environment. The output of cells goes to the run's log while they run.
 """
 
 import json
@@ -13,7 +13,7 @@ from roost_job.libraries import need
 
 
 def run(notebook: str, output: str, options: str) -> None:
-    """UserErrorException when a cell fails; the output is kept up to there."""
+    """UserErrorException when a cell fails; the output up to there is stored."""
     papermill = need("papermill", "A notebook is run by papermill")
     if os.path.dirname(output):
         os.makedirs(os.path.dirname(output), exist_ok=True)

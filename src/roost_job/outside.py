@@ -1,4 +1,4 @@
-"""What the SDK has and a job does not: whoever asks for it in a script is told so, with what to do instead."""
+"""Names that the SDK has and a job has not: a script that uses one gets an error with the alternative."""
 
 from typing import Iterable, Mapping, NoReturn
 
@@ -22,7 +22,7 @@ WORKSPACE: Mapping[str, str] = {
     "_connection": "Datasets are found with Dataset.get_by_name(workspace, name). Anything else: %s" % _BEFORE,
 }
 SERVING = ("InferenceConfig", "Webservice", "AciWebservice", "AksWebservice", "AksEndpoint", "LocalWebservice")
-"""Names of the SDK that only somebody who deploys needs."""
+"""Names of the SDK that are needed only for deployment."""
 DATASET: Mapping[str, str] = {
     "filter": _FILTER,
     "as_named_input": _INPUT,
@@ -86,15 +86,15 @@ FACTORY: Mapping[str, str] = {
 
 
 class NotInRoost(UserErrorException, AttributeError):
-    """An AttributeError too: `hasattr` and `getattr` with a default answer as they do for any name that is not there."""
+    """Also an AttributeError: `hasattr` and `getattr` with a default work as for any missing name."""
 
 
 class NotInJob(NotInRoost):
-    """What only the SDK has."""
+    """A name that only the SDK has."""
 
 
 def refuse(kind: str, name: str, known: Mapping[str, str], there: Iterable[str] = ()) -> NoReturn:
-    """NotInJob for what the SDK has, AttributeError for what nobody has: `there` are the names that it may have been."""
+    """NotInJob for a name of the SDK, AttributeError for an unknown one; `there` are the names to suggest."""
     if name not in known:
         raise AttributeError(
             "%r object has no attribute %r" % (kind, name)
@@ -107,5 +107,5 @@ def refuse(kind: str, name: str, known: Mapping[str, str], there: Iterable[str] 
 
 
 def refuse_serving(what: str) -> NoReturn:
-    """NotInJob for whatever deploys, deletes, or looks at services."""
+    """NotInJob for everything that deploys, deletes or reads services."""
     raise NotInJob("%s is not in a job." % what, hint=_BEFORE)

@@ -1,8 +1,8 @@
-"""`Run`: what a training script holds in its hand. Start at `get_context`.
+"""`Run`: the object that a training script uses. Start at `get_context`.
 
-Logging goes to `_spool` (spool.py), everything else is asked of `_link`, an object with `ask(op, **fields)` whose ops are
-the door's (docs/how-it-works/wire.md). In a job that is the agent's door. The SDK extends this class with a link over HTTP by
-overriding `_open_link` and `_open_spool`; what it inherits works the same there.
+Logging goes to `_spool` (spool.py); every other request goes to `_link`, an object with `ask(op, **fields)` whose ops are the
+door's (docs/how-it-works/wire.md). In a job that is the agent's door. The SDK extends this class with a link over HTTP by
+overriding `_open_link` and `_open_spool`; inherited methods work the same there.
 """
 
 import os
@@ -28,23 +28,23 @@ Self = TypeVar("Self", bound="Run")
 
 END_FLUSH_SECONDS = 30.0
 END_SECONDS = 20.0
-"""So long a caller of `fail()` or `complete()` waits for the end of a run that was submitted."""
+"""The time that a caller of `fail()` or `complete()` waits for the end of a submitted run."""
 
 _contexts: Dict[Tuple[type, Job], "Run"] = {}
 
 
 class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
-    """A run. Any thread may use it, and so may forked workers, each with a spool of its own."""
+    """A run. Any thread may use it, and so may forked workers, each with its own spool."""
 
     def __init__(self, experiment: Any, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
         if not isinstance(run_id, str) or not run_id:
             raise UserErrorException("A run's id must be text that is not empty, got %.80r." % (run_id,))
         self._experiment = experiment
         self._run_id = run_id
-        self._outputs = os.path.abspath(outputs) if outputs else None  # the script may go elsewhere
+        self._outputs = os.path.abspath(outputs) if outputs else None  # absolute: the script may change its folder
         self._outputs_name = uploads.folder_name(outputs) if outputs else "outputs"
         self._job: Optional[Job] = kwargs.get("_job")
-        self._kin = bool(kwargs.get("_kin"))  # another run than the job's: one that its token reaches
+        self._kin = bool(kwargs.get("_kin"))  # not the job's own run, but one that its token reaches
         self._above = bool(kwargs.get("_above"))
         self._kind = str(kwargs.get("_kind") or "")
         self._spool = None
@@ -65,7 +65,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         used_for_context_manager: bool = False,  # noqa: ARG003 - every run is a context manager
         **kwargs: Any,  # noqa: ARG003 - private settings of the SDK that scripts passed on
     ) -> Union[Self, _OfflineRun]:
-        """The run that this process is part of: the same object each time. Outside a run, an offline one, new each time."""
+        """The run of this process: the same object each time. Outside a run, an offline run, new each time."""
         job = job_here()
         if job is None:
             if allow_offline:
@@ -76,7 +76,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
             )
         known = _contexts.get((cls, job))
         if known is None:
-            # Atomic, and no lock that a fork could leave held: of two threads that come at once both get the first one.
+            # Atomic, and without a lock that a fork could leave held: two concurrent threads both get the first object.
             known = _contexts.setdefault((cls, job), cls._for_job(job))
         assert isinstance(known, cls)
         return known
@@ -87,7 +87,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         return cls(experiment_of(job), job.run_id, _job=job)
 
     def _open_link(self) -> Any:
-        """What this run asks. Here the agent's door, which only knows the run of its own job."""
+        """The target of this run's requests. Here the agent's door, which serves only the run of its own job."""
         if self._job is None:
             self._job = job_here()
         if self._job is None or (self._job.run_id != self._run_id and not self._kin):
@@ -99,7 +99,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         return KinDoor(door, self._run_id) if self._kin else door
 
     def _open_spool(self) -> Writer:
-        """In a folder of its own below the job's, for a child: the agent ships each to its run."""
+        """A spool; for a child in its own folder below the job's: the agent ships each to its run."""
         if self._job is None or self._above:
             raise RunEnvironmentException(
                 "Run %s cannot be logged to from this process." % self._run_id,
@@ -127,14 +127,14 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         return self._experiment
 
     def _record_now(self) -> Dict[str, Any]:
-        """The run's record as the control plane has it now."""
+        """The run's current record from the control plane."""
         record: Dict[str, Any] = self._link.ask("run")
         return record
 
     @property
     def type(self) -> str:
-        """Where it came from: `azureml.scriptrun` for one that was submitted, `azureml.interactive` for one of a process of its
-        user's own, `roost.replica` for a replica of a service."""
+        """Its origin: `azureml.scriptrun` for a submitted run, `azureml.interactive` for one in the user's own process,
+        `roost.replica` for a replica of a service."""
         if not self._kind:
             self._kind = str((self._record_now().get("spec") or {}).get("kind") or "script")
         return next((word for word, kind in KINDS.items() if kind == self._kind), "roost." + self._kind)
@@ -153,7 +153,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     @property
     def name(self) -> str:
-        """The older word for `display_name`."""
+        """The older name of `display_name`."""
         return self.display_name
 
     @name.setter
@@ -162,7 +162,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     @property
     def description(self) -> str:
-        """What its people say of it; empty for nothing."""
+        """The description by its people; empty for none."""
         return str(self._record_now().get("description") or "")
 
     @description.setter
@@ -177,21 +177,21 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         return str(self._record_now()["status"])
 
     def get_details(self) -> Dict[str, Any]:
-        """What is known of the run, under the names that scripts read."""
+        """The details of the run, under the names that scripts read."""
         return details(self._record_now(), self.get_file_names(), self._link.ask("uses"), self._data)
 
     def get_portal_url(self) -> str:
-        """Where a browser shows it."""
+        """The address of its page in a browser."""
         return "%s/runs/%s" % (os.environ.get("AZUREML_SERVICE_ENDPOINT", "").rstrip("/"), self._run_id)
 
     def get_details_with_logs(self) -> Dict[str, Any]:
-        """The details, with the content of each log in place of its address."""
+        """The details, with the content of each log instead of its address."""
         found = self.get_details()
         found["logFiles"] = {name: self._text_of(name) for name in found["logFiles"]}
         return found
 
     def get_snapshot_id(self) -> str:
-        """The id of the snapshot of the source folder that it ran with."""
+        """The id of the snapshot of its source folder."""
         snapshot = (self._record_now().get("spec") or {}).get("snapshot")
         if not snapshot:
             raise UserErrorException(
@@ -201,10 +201,10 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         return str(snapshot)
 
     def restore_snapshot(self, snapshot_id: Optional[str] = None, path: Optional[str] = None) -> str:
-        """Writes the snapshot of the source folder to a folder, `path` or a new one for temporary files; the folder's path."""
+        """Writes the snapshot of the source folder to `path` or to a new temporary folder; returns the folder's path."""
         snapshot = snapshot_id or self.get_snapshot_id()
         if path is None:
-            import tempfile  # on use: it loads a third of what this library needs
+            import tempfile  # loaded on use: it is a third of what this library loads
 
             folder = os.path.join(tempfile.mkdtemp(prefix="roost-snapshot-"), str(snapshot))
         else:
@@ -262,7 +262,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         return self.get_tags()
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
-        """Adds properties; one that is there already cannot be changed."""
+        """Adds properties; an existing one cannot be changed."""
         given = values.labels("Properties", properties)
         self._link.ask("annotate", properties={key: str(value) for key, value in given.items()})
 
@@ -280,8 +280,8 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         self._link.ask("flush", timeout_seconds=timeout_seconds)
 
     def complete(self) -> None:
-        """Waits a little for what was logged to arrive. The status of the job's own run is not set by it: the script's end does
-        that. A child ends."""
+        """Waits a little until the logged data has arrived. It does not set the status of the job's own run: the script's end
+        does that. A child ends."""
         if self._kin:
             self._end_child("Completed", "done", "")
             return
@@ -291,8 +291,8 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
             _say("run.complete(): %s" % error)  # the agent sends the rest; no reason to fail a script that is done
 
     def fail(self, error_details: Any = None, error_code: Optional[str] = None) -> None:
-        """Writes the error to the log. The status of the job's own run is not set by it: the script's end does that. A child
-        ends as failed."""
+        """Writes the error to the log. It does not set the status of the job's own run: the script's end does that. A child ends
+        as failed."""
         words = failure_words(error_details, error_code)
         if self._kin:
             self._end_child("Failed", "marked_failed", words)
@@ -304,7 +304,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         _say("The run's status follows from the script's exit code; end it with `sys.exit(1)` to make the run Failed.")
 
     def cancel(self) -> None:
-        """Ends a child. For the job's own run it warns: a script does not cancel the run that it is."""
+        """Ends a child. For the job's own run it only warns: a script cannot cancel its own run."""
         if self._kin:
             self._link.ask("cancel")
             return
@@ -342,7 +342,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
 
 def failure_words(details: Any, code: Optional[str]) -> str:
-    """What `run.fail()` was given, in one text."""
+    """The arguments of `run.fail()` as one text."""
     if isinstance(details, BaseException):
         details = "%s: %s" % (type(details).__name__, details) if str(details) else type(details).__name__
     return ": ".join(str(each) for each in (code, details) if each)

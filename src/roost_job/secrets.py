@@ -1,4 +1,4 @@
-"""Secrets as a script reads them: through its run, or through `run.experiment.workspace.get_default_keyvault()`."""
+"""Secrets for a script: through its run, or through `run.experiment.workspace.get_default_keyvault()`."""
 
 from typing import Any, Dict, List, NoReturn, Optional, Sequence
 
@@ -6,7 +6,7 @@ from roost_job.exceptions import UserErrorException
 
 
 def read(link: Any, names: Sequence[str]) -> Dict[str, Optional[str]]:
-    """Values by name; None for one that is not there."""
+    """Values by name; None for a missing one."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise UserErrorException("Names of secrets must be a list of texts, got %.80r." % (names,))
     found: Dict[str, Optional[str]] = link.ask("secrets", names=list(names)) if names else {}
@@ -31,16 +31,16 @@ class RunSecrets(object):
     _link: Any
 
     def get_secret(self, name: str) -> str:
-        """The value of a secret of the run's workspace. In a submitted run it is hidden in the logs from then on."""
+        """The value of a secret of the run's workspace. A submitted run's logs hide it from then on."""
         return read_one(self._link, name)
 
     def get_secrets(self, secrets: Sequence[str]) -> Dict[str, Optional[str]]:
-        """Values by name; None for one that is not there."""
+        """Values by name; None for a missing one."""
         return read(self._link, secrets)
 
 
 class JobKeyvault(object):
-    """The key vault of a job's workspace: a run reads it, and does not change it."""
+    """The key vault of a job's workspace: a run can read it, but not change it."""
 
     def __init__(self, link: Any) -> None:
         self._link = link
@@ -49,7 +49,7 @@ class JobKeyvault(object):
         return read_one(self._link, name)
 
     def get_secrets(self, secrets: Sequence[str]) -> Dict[str, Optional[str]]:
-        """Values by name; None for one that is not there."""
+        """Values by name; None for a missing one."""
         return read(self._link, secrets)
 
     def list_secrets(self) -> List[Dict[str, str]]:

@@ -1,1 +1,1 @@
-"""Meanings: frozen records and pure functions. No files, network, clock or database here; start with `runs.py`."""
+"""The domain: frozen records and pure functions. No files, network, clock or database here; start with `runs.py`."""

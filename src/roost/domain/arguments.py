@@ -1,4 +1,4 @@
-"""What a run was given on its command line, by name; and how values of many runs are ordered. Pure."""
+"""The arguments of a run's command line by name, and the order of values of many runs. Pure."""
 
 import math
 import shlex
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 
 def by_name(words: Sequence[str]) -> dict[str, str]:
-    """Arguments by name: `--lr 0.1` and `--lr=0.1` are alike; what has no name is counted."""
+    """Arguments by name: `--lr 0.1` and `--lr=0.1` are equal; arguments without a name are numbered."""
     found: dict[str, str] = {}
     place, at = 0, 0
     while at < len(words):
@@ -33,8 +33,8 @@ def parameters(arguments: Sequence[str], command: Sequence[str] = (), shell: boo
 
 
 def in_order(values: Mapping[int, object], descending: bool = False) -> list[int]:
-    """Numbered things by their values: numbers, then words, then what has no place among them (nothing, NaN); among equals the
-    higher number first."""
+    """The keys sorted by their values: numbers, then words, then values without an order (nothing, NaN); of equal values the
+    higher key comes first."""
     newest = sorted(values, reverse=True)
     numbers = {at: number for at in newest if (number := _value(values[at])) is not None and not math.isnan(number)}
     words = {at: str(values[at]) for at in newest if _value(values[at]) is None and values[at] not in (None, "")}

@@ -1,4 +1,4 @@
-"""Frozen records to plain JSON values and back, by their type hints. Fields that the reader does not know are passed over."""
+"""Converts frozen records to plain JSON values and back, by their type hints. Unknown fields are ignored."""
 
 import dataclasses
 import enum

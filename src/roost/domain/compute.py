@@ -1,6 +1,7 @@
-"""Compute: a named place where runs go. `local` is this machine with a limit; a cluster has nodes that come and go.
+"""Compute: a named place where runs go. `local` is this machine with a limit; a cluster has nodes that start and stop.
 
-`adjust` decides when nodes come and go, `turns` who is next: both are pure, and everything they look at stands in the store.
+`adjust` decides when nodes start and stop, `turns` in which order runs get nodes. Both are pure and use only what is in the
+store.
 """
 
 import heapq
@@ -17,24 +18,24 @@ MAX_NODES = 1000
 MAX_IDLE_SECONDS = 30 * 86400.0
 MAX_DESCRIPTION = 1000
 _FIRST_ADDRESS = ipaddress.IPv4Address("127.0.2.1")
-"""127.0.1.1 is some machines' own name."""
+"""127.0.1.1 is left out: some machines use it for their own name."""
 
 
 class ComputeKind(StrEnum):
     LOCAL = "local"
-    """This machine: as many runs at once as its limit says, in the order of submission. Every workspace has it."""
+    """This machine: runs start in the order of submission, up to its limit at once. Every workspace has it."""
     CLUSTER = "cluster"
-    """Nodes that come on demand and go when idle, one run on each or on several. Belongs to one workspace."""
+    """Nodes that start on demand and stop when idle; a run uses one or several. Belongs to one workspace."""
 
 
 HOST_TAG = "roost.host"
-"""Tag of a cluster whose one node is the host of that address, and no other."""
+"""Tag of a cluster whose only node is the host with that address."""
 
 
 class Priority(StrEnum):
     DEDICATED = "dedicated"
     LOW = "lowpriority"
-    """Nodes that may be taken away; then the runs on them begin again on others."""
+    """Nodes that can be taken away; their runs then start again on other nodes."""
 
 
 class NodeState(StrEnum):
@@ -42,25 +43,25 @@ class NodeState(StrEnum):
     IDLE = "idle"
     RUNNING = "running"
     LEAVING = "leaving"
-    """It goes as soon as the run on it has ended."""
+    """The node stops as soon as its run has ended."""
     PREEMPTED = "preempted"
-    """It was taken away: the run on it is ended there and waits again, then it goes."""
+    """The node was taken away: its run is ended there and waits again, then the node stops."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeSpec:
-    """What is asked for."""
+    """A requested compute target."""
 
     max_nodes: int
-    """How many nodes there are at once; runs that do not find theirs wait."""
+    """The largest number of nodes at once; runs that need more wait."""
     min_nodes: int = 0
-    """So many nodes stay, also when idle."""
+    """The number of nodes that stay, even when idle."""
     idle_seconds: float = 1800.0
-    """A node that has been idle for longer goes."""
+    """A node that is idle for longer stops."""
     engine: str = ""
-    """Name of an engine; empty for the one that has the host of HOST_TAG, else for the control plane's own choice."""
+    """Name of an engine; empty for the engine of the host in HOST_TAG, else for the control plane's own choice."""
     vm_size: str = ""
-    """A wish: on the embedded engine nodes share the machine, whatever they are called."""
+    """Only a wish: on the embedded engine all nodes share the machine."""
     priority: Priority = Priority.DEDICATED
     tags: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
@@ -68,13 +69,13 @@ class ComputeSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Compute:
-    """What exists."""
+    """An existing compute target."""
 
     name: str
     engine: str
     max_nodes: int
     workspace: str = ""
-    """Empty for `local`, which every workspace has."""
+    """Empty for `local`, which belongs to every workspace."""
     kind: ComputeKind = ComputeKind.LOCAL
     min_nodes: int = 0
     idle_seconds: float = 0.0
@@ -85,11 +86,11 @@ class Compute:
     user: str = ""
     created_at: float = 0.0
     modified_at: float = 0.0
-    """When its settings changed."""
+    """Time of the last change of its settings."""
     scaled_at: float = 0.0
-    """When a node last came or went."""
+    """Time when a node last started or stopped."""
     revision: int = 1
-    """Grows with every change of the settings or of a node; long polls wait for it to pass a value."""
+    """Increases with every change of the settings or of a node; long polls wait until it passes a value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,18 +100,18 @@ class Node:
     workspace: str
     compute: str
     address: str
-    """That of its host; of a logical one a loopback address of its own, so that runs of two nodes can have the same port."""
+    """The address of its host. A logical node has its own loopback address, so that runs on two nodes can use the same port."""
     state: NodeState
     since: float
-    """When it came into this state."""
+    """Time when it entered this state."""
     run_id: str = ""
     gpus: tuple[int, ...] = ()
-    """Indexes of those GPUs of its machine that its runs see; empty where there are none."""
+    """Indexes of the machine's GPUs that its runs see; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What the nodes of an embedded engine share."""
+    """The hardware that all nodes of an embedded engine share."""
 
     cores: int
     memory_gb: float
@@ -119,38 +120,38 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeStatus:
-    """A compute target as it is at a moment."""
+    """A compute target at one moment."""
 
     compute: Compute
     nodes: tuple[Node, ...]
     queued: int
     """Runs that wait for nodes."""
     running: int
-    """Runs that have theirs."""
+    """Runs that have their nodes."""
     wanted: int
-    """How many nodes it goes towards."""
+    """The number of nodes that the cluster should have now."""
     machine: Machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adjustment:
-    """What changes of a cluster's nodes."""
+    """The changes to a cluster's nodes."""
 
     states: Mapping[str, NodeState] = field(default_factory=dict)
-    """New states by node; a node that becomes idle has no run any more."""
+    """New states by node; a node that becomes idle has no run."""
     remove: tuple[str, ...] = ()
     add: int = 0
     gpus: int = 0
-    """How many the machine of the new nodes has: each gets its share of them."""
+    """Number of GPUs of the new nodes' machine; each node gets a share."""
     addresses: tuple[str, ...] | None = None
-    """Hosts that new nodes can be, each one at a time; None where nodes are logical and get a loopback address each."""
+    """Hosts that can become new nodes, one node each; None where nodes are logical and get a loopback address each."""
 
     def __bool__(self) -> bool:
         return bool(self.states or self.remove or self.add)
 
 
 def check(spec: ComputeSpec) -> None:
-    """InvalidCompute says which rule is broken, and by which value."""
+    """Raises InvalidCompute with the broken rule and the value."""
     if not 1 <= spec.max_nodes <= MAX_NODES:
         raise InvalidCompute(
             f"A cluster has at most 1 to {MAX_NODES} nodes, got {spec.max_nodes}.",
@@ -178,16 +179,16 @@ def check(spec: ComputeSpec) -> None:
 
 
 def wanted(compute: Compute, busy: int, waiting: int) -> int:
-    """How many nodes a cluster goes towards with so many runs on it and before it."""
+    """The number of nodes that a cluster should have, with `busy` nodes in use and `waiting` more requested."""
     return min(compute.max_nodes, max(compute.min_nodes, busy + waiting))
 
 
 def adjust(compute: Compute, nodes: Sequence[Node], held: Collection[str], waiting: int, now: float) -> Adjustment:
-    """What to change of a cluster's nodes. `held` are the ids of runs that still hold a node, `waiting` how many nodes those who
-    are queued ask for.
+    """The changes to a cluster's nodes. `held` are the ids of runs that still hold a node, `waiting` is the number of nodes that
+    queued runs need.
 
-    A node whose run has ended, or is not there any more, is free. Idle nodes go when they have been idle long enough and are
-    neither needed nor kept; at once when there are more than the limit. A busy node beyond the limit leaves after its run.
+    A node is free when its run has ended or does not exist. An idle node stops when it has been idle long enough and is neither
+    needed nor kept; at once when there are more nodes than the limit. A busy node beyond the limit stops after its run.
     """
     states: dict[str, NodeState] = {}
     busy: list[Node] = []
@@ -195,7 +196,7 @@ def adjust(compute: Compute, nodes: Sequence[Node], held: Collection[str], waiti
     leaving: list[Node] = []
     remove: list[str] = []
     for node in nodes:
-        if node.state is NodeState.PREEMPTED:  # whatever is wanted, it is no node any more
+        if node.state is NodeState.PREEMPTED:  # it is gone, whatever is wanted
             if node.run_id not in held:
                 remove.append(node.id)
         elif node.run_id and node.run_id in held:
@@ -229,9 +230,9 @@ def adjust(compute: Compute, nodes: Sequence[Node], held: Collection[str], waiti
 
 
 def turns(waiting: Iterable[tuple[str, str]], running: Mapping[str, int]) -> list[str]:
-    """The runs in the order they get nodes: of those who wait, the user with the fewest nodes first, then by submission.
+    """The waiting runs in the order in which they get nodes: the user with the fewest nodes first, then by submission.
 
-    `waiting` has (run, user) in the order of submission, `running` how many nodes each user has.
+    `waiting` holds (run, user) in the order of submission, `running` the number of nodes of each user.
     """
     lines: dict[str, list[tuple[int, str]]] = {}
     for place, (run_id, user) in enumerate(waiting):
@@ -249,14 +250,14 @@ def turns(waiting: Iterable[tuple[str, str]], running: Mapping[str, int]) -> lis
 
 
 def next_gpus(count: int, max_nodes: int, taken: Iterable[int]) -> tuple[int, ...]:
-    """Which of a machine's `count` GPUs a new node gets: its share, at least one, of those that the fewest nodes have."""
+    """The GPUs, of the machine's `count`, for a new node: its share, at least one, preferring those that the fewest nodes use."""
     held = Counter(taken)
     share = max(1, count // max_nodes) if count else 0
     return tuple(sorted(sorted(range(count), key=lambda index: (held[index], index))[:share]))
 
 
 def split_gpus(count: int, nodes: int, node_rank: int) -> tuple[int, ...]:
-    """Which GPUs one of several logical nodes of a machine gets; they take turns where there are too few."""
+    """The GPUs of one of several logical nodes of a machine; nodes share GPUs where there are too few."""
     if not count or nodes == 1:
         return ()
     own = range(node_rank * count // nodes, (node_rank + 1) * count // nodes)

@@ -1,5 +1,5 @@
-"""Conda's environment file: what its sections and specs mean. Pure; `recipes.py` makes a recipe of it, and the solver in
-`roost.environments` has the last word on a spec's version.
+"""Conda's environment file: the meaning of its sections and specs. Pure. `recipes.py` makes a recipe of it; the solver in
+`roost.environments` decides on a spec's version.
 """
 
 import re
@@ -15,11 +15,11 @@ CHANNELS_ONLY, INDEX_IF_UNREACHABLE, INDEX_FIRST = PACKAGE_SOURCES = (
     "index-if-unreachable",
     "index-first",
 )
-"""Where conda packages may come from: see `docs/decisions/033-conda-packages-from-an-index.md`."""
+"""The allowed sources of conda packages: see `docs/decisions/033-conda-packages-from-an-index.md`."""
 AWAY_SECONDS = 15 * 60.0
-"""For so long, channels that could not be reached are taken to be so still."""
+"""Channels that could not be reached count as unreachable for this time."""
 NODEFAULTS = "nodefaults"
-"""Stands among the channels of a file that wants none but its own."""
+"""Stands among the channels of a file that uses only its own channels."""
 _SECTIONS = ("name", "channels", "dependencies", "variables", "prefix")
 _SPEC = re.compile(r"(?:(?P<channel>\S*?)::)?\s*(?P<name>[A-Za-z0-9_.-]+)\s*(?P<rest>[^#]*)")
 _PART = r"(?:[=<>!~]=?)?\d[\w.*]*"
@@ -34,13 +34,13 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 @dataclass(frozen=True, kw_only=True)
 class CondaFile:
     python: str = ""
-    """The version of its Python in conda's words, such as `=3.8`; empty for any."""
+    """The version of Python as a conda spec, such as `=3.8`; empty for any."""
     pip: str | None = None
-    """The version of pip itself in conda's words; None when the file does not name it."""
+    """The version of pip itself as a conda spec; None when the file does not name pip."""
     packages: tuple[str, ...] = ()
-    """Specs beside Python and pip, sorted; Python's own too where a version does not say all of it."""
+    """Specs beside Python and pip, sorted; also Python's own spec where it has more than a version."""
     channels: tuple[str, ...] = ()
-    """As they are named, the first before the others."""
+    """In the file's order; earlier channels come first."""
     requirements: tuple[str, ...] = ()
     """The lines of all `pip:` sections."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class CondaFile:
 
 
 def read(file: Mapping[str, Any]) -> CondaFile:
-    """InvalidInput names what a node cannot install."""
+    """Raises InvalidInput for an entry that a node cannot install."""
     unknown = [key for key in file if key not in _SECTIONS]
     if unknown:
         raise InvalidInput(
@@ -86,7 +86,7 @@ def read(file: Mapping[str, Any]) -> CondaFile:
 
 
 def variables(file: Mapping[str, Any]) -> dict[str, str]:
-    """What the file's `variables` section sets."""
+    """The variables that the file's `variables` section sets."""
     given = file.get("variables") or {}
     if not isinstance(given, Mapping):
         raise InvalidInput(f"`variables` of a conda file must be names with values, got {given!r}.")
@@ -97,17 +97,17 @@ def variables(file: Mapping[str, Any]) -> dict[str, str]:
 
 
 def name_of(spec: str) -> str:
-    """The package that a spec is for."""
+    """The package name of a spec."""
     return _spec(spec)[0]
 
 
 def version_of(spec: str) -> str:
-    """What follows the package's name in a spec: version, build, keys in brackets."""
+    """The part of a spec after the package's name: version, build, keys in brackets."""
     return _spec(spec)[1]
 
 
 def split_channel(spec: str) -> tuple[str, str]:
-    """The channel that a spec names, empty for none, and the rest of it."""
+    """The channel of a spec, empty for none, and the rest of the spec."""
     channel, found, rest = spec.partition("::")
     return (channel, rest) if found else ("", spec)
 
@@ -134,7 +134,7 @@ def _pip_section(item: Mapping[Any, Any]) -> list[str]:
 
 
 def _spec(item: object) -> tuple[str, str, str]:
-    """Name, version as it follows the name, and the spec in one form for all ways of writing it."""
+    """Name, version as it follows the name, and the spec in one normal form."""
     text = " ".join(str(item).split())
     if _SELECTOR.search(text):
         raise InvalidInput(
@@ -155,7 +155,7 @@ def _spec(item: object) -> tuple[str, str, str]:
 
 
 def _channel(given: object) -> str:
-    """A channel's name, address or folder; InvalidInput for what a node cannot look up, or must not be kept."""
+    """A channel's name, address or folder; InvalidInput when a node cannot look it up or it must not be stored."""
     if not isinstance(given, str) or not given.strip() or re.search(r"\s", given.strip()):
         raise InvalidInput(f"The conda channel {given!r} is not a name, an address or a folder.")
     text = given.strip()
@@ -169,7 +169,7 @@ def _channel(given: object) -> str:
 
 
 def refuse_credential(channel: str) -> None:
-    """InvalidInput for a password or token in the clear."""
+    """InvalidInput for a password or token in clear text."""
     try:
         parts = (
             urlsplit(_VARIABLES.sub("", channel)) if "://" in channel else None

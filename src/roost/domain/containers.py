@@ -1,5 +1,5 @@
-"""Containers as people ask for them: how a run's container is set up beyond its image, and the flags of `docker run` that can
-be had. Pure; who may mount what of a node is the node's own business (`environments/containers/box.py`).
+"""The settings of a run's container beyond its image, and the supported flags of `docker run`. Pure. The node decides which of
+its folders may be mounted (`environments/containers/box.py`).
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from roost.domain.errors import InvalidInput
 
 DEFAULT_SHM = 2 * 1024**3
-"""Of `/dev/shm`, as Azure ML gave it: data loaders with several workers need more than an engine's own 64 MB."""
+"""Size of `/dev/shm`, as in Azure ML: data loaders with several workers need more than the engine's default of 64 MB."""
 NETWORKS = ("host", "bridge", "none")
 _UNITS = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgt])?i?b?", re.IGNORECASE | re.ASCII)
@@ -23,7 +23,7 @@ _HINT = "Give the flag as docker run has it: arguments=['--ipc=host', '-e', 'NAM
 
 @dataclass(frozen=True, kw_only=True)
 class DockerUse:
-    """`DockerConfiguration` of a run: it counts before what the environment says."""
+    """`DockerConfiguration` of a run; it overrides the environment's settings."""
 
     use_docker: bool = True
     shm_size: str = ""
@@ -32,15 +32,15 @@ class DockerUse:
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """How a container is set up."""
+    """The settings of a container."""
 
     shm_size: int = DEFAULT_SHM
     variables: Mapping[str, str] = field(default_factory=dict)
     volumes: tuple[tuple[str, str, bool], ...] = ()
-    """Folder of the node, place in the container, whether it may only be read."""
+    """Folder of the node, path in the container, True for read-only."""
     ipc: str = ""
     network: str = "host"
-    """The host's by default: processes on several nodes find each other as they do outside."""
+    """The host's network by default: processes on several nodes reach each other as they do without containers."""
     memory: int | None = None
     cpus: float | None = None
     gpus: str = ""
@@ -49,7 +49,7 @@ class Wishes:
 
 
 def wishes(definition: Mapping[str, Any], use: DockerUse | None = None) -> Wishes:
-    """What an environment and a run ask for together; InvalidInput names the flag that cannot be had."""
+    """The settings of an environment and a run together; InvalidInput names an unsupported flag."""
     docker = definition.get("docker") or {}
     if not isinstance(docker, Mapping):
         raise InvalidInput(f"`docker` of an environment must be an object, got {type(docker).__name__}.")
@@ -60,7 +60,7 @@ def wishes(definition: Mapping[str, Any], use: DockerUse | None = None) -> Wishe
 
 
 def listed(arguments: object) -> tuple[str, ...]:
-    """Container arguments as they are kept; InvalidInput for anything but a list of texts."""
+    """Container arguments as they are stored; InvalidInput for anything but a list of texts."""
     if arguments is None:
         return ()
     if not isinstance(arguments, list | tuple):
@@ -98,13 +98,13 @@ def size_of(name: str, text: str) -> int:
 
 
 def secret_name(address: str, username: str) -> str:
-    """Under which the key vault has the password of a registry."""
+    """The name under which the key vault holds the password of a registry."""
     plain = re.sub(r"[^0-9a-zA-Z]+", "-", f"{address or 'docker.io'}-{username}").strip("-")
     return f"registry-{plain}"[:127]
 
 
 def _split(argument: object) -> list[str]:
-    """A flag, perhaps with its value behind it as people write it; a value that is given by itself stays as it is."""
+    """A flag, split from a value that follows it in the same text; an argument that is only a value stays as it is."""
     if not isinstance(argument, str):
         raise InvalidInput(f"A container argument must be text, got {type(argument).__name__}.", hint=_HINT)
     if not argument.startswith("-"):

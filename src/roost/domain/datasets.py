@@ -1,7 +1,7 @@
-"""A dataset: where data is and what is done to it when it is read, by reference. Registered by name and version. Pure.
+"""A dataset: a reference to data and the steps that apply when it is read. Registered by name and version. Pure.
 
-`Definition` is all of it; it is stored with the dataset and travels in a run's inputs, so that a run reads what it was submitted
-with whatever is registered later. Its steps, in the order they are applied (F: of files, T: of tables):
+`Definition` is the whole dataset; it is stored with the dataset and with a run's inputs, so that later registrations do not
+change what a run reads. Its steps, in the order of application (F: of files, T: of tables):
 
     take {count} FT · skip {count} FT · sample {probability, seed} T · split {percentage, seed, part: 0 or 1} FT
     filter {expression} FT · keep_columns {columns} T · drop_columns {columns} T · timestamps {fine, coarse} T
@@ -65,9 +65,9 @@ class Source:
 
     datastore: str = ""
     path: str = ""
-    """In that datastore: a file, a folder, or a pattern with `*` and `**`."""
+    """Path in that datastore: a file, a folder, or a pattern with `*` and `**`."""
     url: str = ""
-    """Instead: an address that the reader itself fetches. Never with a credential in it."""
+    """Instead of a datastore: an address that the reader fetches itself. Never holds a credential."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,19 +75,19 @@ class Definition:
     kind: DatasetKind = DatasetKind.FILE
     sources: tuple[Source, ...] = ()
     format: Mapping[str, Any] = field(default_factory=dict)
-    """Of a table: `type` (delimited, parquet, json_lines) and how it is read. All have `include_path` (a column `Path` first) and
+    """Of a table: `type` (delimited, parquet, json_lines) and its options. All have `include_path` (a column `Path` first) and
     `column_types` (`{column: {"type": "string" | "boolean" | "integer" | "float" | "datetime", "formats": […]}}`). Delimited:
     `separator`, `header` (all_files_have_same_headers, only_first_file_has_headers, combine_all_files_headers, no_headers: then
     Column1, Column2, …), `encoding`, `infer_column_types`, `support_multi_line`, `empty_as_string`. JSON lines: `encoding`,
     `invalid_lines` (error, drop)."""
     partition_format: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
-    """What is done when it is read, in order; each has an `op` and its arguments."""
+    """The steps that are applied on reading, in order; each has an `op` and its arguments."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A registered one; each version stays as it is, but for its tags and description."""
+    """A registered dataset. A version never changes, except for its tags and description."""
 
     id: str
     workspace: str
@@ -104,14 +104,14 @@ class Mode(StrEnum):
     MOUNT = "mount"
     DOWNLOAD = "download"
     DIRECT = "direct"
-    """No files: the script asks for the data itself."""
+    """No files: the script reads the data itself."""
     UPLOAD = "upload"
-    """Of an output."""
+    """Only for an output."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A dataset as a run consumes it. In the run's arguments stands `token(name)`, which becomes the path on each node."""
+    """A dataset as a run consumes it. The run's arguments contain `token(name)`, which each node replaces by the path."""
 
     name: str
     """Also the variable that holds its path, and its key in `run.input_datasets`."""
@@ -119,29 +119,29 @@ class Input:
     mode: Mode = Mode.MOUNT
     path_on_compute: str = ""
     dataset_id: str = ""
-    """Of the registered one; empty when it is not."""
+    """Id of the registered dataset; empty when it is not registered."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """A folder that a run fills and that becomes data: uploaded at its end, registered when that was asked for."""
+    """A folder that a run fills and that becomes data: uploaded at the run's end, and registered on request."""
 
     name: str
     datastore: str = ""
-    """Empty for the workspace's default."""
+    """Empty for the workspace's default datastore."""
     path: str = ""
-    """In that datastore; `{run-id}` and `{output-name}` are filled in."""
+    """Path in that datastore; `{run-id}` and `{output-name}` are filled in."""
     mode: Mode = Mode.UPLOAD
     overwrite: bool = True
     source: str = ""
-    """The folder that is uploaded, seen from the working copy; empty for a folder that the run is given."""
+    """The folder to upload, relative to the working copy; empty for a folder that Roost provides."""
     globs: tuple[str, ...] = ()
-    """Which files of that folder; none for all."""
+    """Patterns of the files to upload; none for all."""
     register_as: str = ""
     register_tags: Mapping[str, str] = field(default_factory=dict)
     register_description: str = ""
     definition: Definition = field(default_factory=Definition)
-    """Steps and format of what is registered; its sources are filled in."""
+    """Steps and format of the registered dataset; its sources are filled in."""
 
 
 class Direction(StrEnum):
@@ -151,7 +151,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class DataUse:
-    """That a run read or wrote some data: lineage."""
+    """One use of data by a run, for lineage: the run read or wrote it."""
 
     run_id: str
     direction: Direction
@@ -159,26 +159,26 @@ class DataUse:
     definition: Definition
     mode: Mode = Mode.DIRECT
     dataset_id: str = ""
-    """Of the registered one; empty when it is not."""
+    """Id of the registered dataset; empty when it is not registered."""
     dataset_name: str = ""
-    """Filled in by the store, and so are the two below. It and the version stay when the dataset is unregistered."""
+    """Filled in by the store, like the two fields below. Name and version stay when the dataset is unregistered."""
     dataset_version: int = 0
     unregistered: bool = False
-    """Whether the dataset was registered and is not any more."""
+    """True when the dataset was registered and is no longer."""
     at: float = 0.0
 
 
 VARIABLE = "AZUREML_DATAREFERENCE_"
-"""With the name of an input or output behind it, the variable of a run that holds its path."""
+"""Prefix of the variable that holds the path of an input or output; its name follows."""
 
 
 def token(name: str) -> str:
-    """Stands in a run's arguments for the path of an input or output; the agent puts the path there."""
+    """The text that represents the path of an input or output in a run's arguments; the agent replaces it."""
     return f"DatasetConsumptionConfig:{name}"
 
 
 def destination(output: Output, run_id: str) -> str:
-    """Where in its datastore an output of that run goes."""
+    """The path in its datastore of an output of that run."""
     filled = (output.path or "dataset/{run-id}/{output-name}").replace("{run-id}", run_id)
     return names.path(filled.replace("{output-name}", output.name).strip("/"))
 
@@ -193,7 +193,8 @@ def checked_name(name: object) -> str:
 
 
 def checked_url(url: object) -> str:
-    """An address that readers fetch; InvalidInput when it is no http(s) one or holds a credential. What it holds is not said."""
+    """The address, checked; InvalidInput when it is not http(s) or holds a credential. The error never contains the
+    credential."""
     if not isinstance(url, str):
         raise InvalidInput(f"An address must be text, got {type(url).__name__}.")
     try:
@@ -239,7 +240,7 @@ SYMBOLS: Mapping[str, str] = {
 
 
 def words(expression: Mapping[str, Any]) -> str:
-    """An expression as people read it: `price > 3`."""
+    """An expression in readable form: `price > 3`."""
     if "column" in expression:
         return str(expression["column"])
     if "op" not in expression:
@@ -251,7 +252,7 @@ def words(expression: Mapping[str, Any]) -> str:
 
 
 def masked(url: str) -> str:
-    """An address without what may be secret in it: no user, no password, no query."""
+    """An address without its possible secrets: no user, no password, no query."""
     head, _, _ = url.partition("?")
     scheme, mark, rest = head.partition("://")
     place, slash, path = rest.partition("/")
@@ -259,12 +260,12 @@ def masked(url: str) -> str:
 
 
 def place_of(source: Source) -> str:
-    """Where a source is, in words; without a credential."""
+    """The place of a source in words, without a credential."""
     return masked(source.url) if source.url else f"{source.datastore}/{source.path}"
 
 
 def whereabouts(definition: Definition) -> str:
-    """Where its data is, for an error that says that there is none: the first of its places, and what is done to them."""
+    """The place of the data, for an error about missing data: the first source and the steps."""
     places = [place_of(source) for source in definition.sources]
     others = f" and {len(places) - 1} more" if len(places) > 1 else ""
     steps = ", ".join(str(step.get("op")) for step in definition.steps)
@@ -272,7 +273,7 @@ def whereabouts(definition: Definition) -> str:
 
 
 def nothing_there(definition: Definition) -> InvalidInput:
-    """A dataset that was to have files by now."""
+    """The error for a dataset that must have files now and has none."""
     return InvalidInput(
         f"There is no file at {whereabouts(definition)}.",
         hint=of_pattern(definition) + "Give validate=False for data that comes later.",
@@ -281,13 +282,13 @@ def nothing_there(definition: Definition) -> InvalidInput:
 
 
 def of_pattern(definition: Definition) -> str:
-    """What to say before a hint about files that are not there, of the first path that is a pattern."""
+    """The start of a hint about missing files, for the first path that is a pattern."""
     words = next((words for each in definition.sources if (words := local_files.of_pattern(each.path))), [])
     return "".join(f"{each} " for each in words)
 
 
 def checked(definition: Definition) -> Definition:
-    """The definition, its paths made regular; InvalidInput says what of it cannot be."""
+    """The definition with normalised paths; InvalidInput names the part that is not allowed."""
     if not definition.sources:
         raise InvalidInput(
             "A dataset has at least one source, got none.", hint="Give a path, an address or a list of them."

@@ -1,7 +1,7 @@
-"""A datastore: a named place of a workspace where data is. What it is and where is here; its credential is in the vault. Pure.
+"""A datastore: a named place for data in a workspace. The record has its kind and address; the vault has its credential. Pure.
 
-Whoever reads data is given `Item`s: files with a size and either a path on this machine or an address to GET. Nodes and
-clients therefore know paths and HTTP only; object stores are the control plane's, which lists them, signs addresses and relays.
+Readers of data get `Item`s: files with a size and either a path on this machine or an address to GET. So nodes and clients need
+only paths and HTTP; the control plane lists object stores, signs addresses and relays bytes.
 """
 
 import base64
@@ -15,7 +15,7 @@ from roost.domain.errors import Conflict, InvalidInput
 
 DEFAULT = "workspaceblobstore"
 OWN = (DEFAULT, "workspacefilestore")
-"""Those that every workspace has, under Azure's names: folders of the control plane's own."""
+"""The datastores of every workspace, with Azure's names: folders of the control plane."""
 MAX_SETTING = 1024
 _NAME = re.compile(r"[a-zA-Z0-9_]{1,255}", re.ASCII)
 _SHAPES = {
@@ -24,12 +24,12 @@ _SHAPES = {
     "bucket": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII), "letters, digits, `.`, `_` and `-`"),
     "region": (re.compile(r"[A-Za-z0-9_-]{1,63}", re.ASCII), "letters, digits, `_` and `-`"),
 }
-"""Parts of the address that a store is asked at: none may hold what ends a host or begins a path."""
+"""Settings that become part of a store's address: none may contain a character that ends a host or begins a path."""
 
 
 class DatastoreKind(StrEnum):
     FOLDER = "folder"
-    """A folder that the control plane's machine sees; `settings`: `path`."""
+    """A folder that the control plane's machine can read; `settings`: `path`."""
     AZURE_BLOB = "azure_blob"
     """`account`, `container`, and `endpoint` when it is not Azure's own. Blob storage and Data Lake Storage Gen2."""
     S3 = "s3"
@@ -37,7 +37,7 @@ class DatastoreKind(StrEnum):
     GCS = "gcs"
     """`bucket`."""
     HTTP = "http"
-    """`url`, under which its paths are. Read only, and by whoever reads: the control plane never asks it."""
+    """`url`, the parent of its paths. Read only, and fetched by the reader itself: the control plane never connects to it."""
 
 
 SETTINGS: Mapping[DatastoreKind, tuple[frozenset[str], frozenset[str]]] = {
@@ -47,8 +47,8 @@ SETTINGS: Mapping[DatastoreKind, tuple[frozenset[str], frozenset[str]]] = {
     DatastoreKind.GCS: (frozenset({"bucket"}), frozenset({"endpoint", "prefix", "relay"})),
     DatastoreKind.HTTP: (frozenset({"url"}), frozenset()),
 }
-"""What each kind must and may say. `prefix`: the folder in it that is the datastore's root; `relay`: "true" when nodes cannot
-reach it, so that its bytes go through the control plane."""
+"""The required and the optional settings of each kind. `prefix`: the folder that is the datastore's root; `relay`: "true" when
+nodes cannot reach the store, so that its bytes go through the control plane."""
 CREDENTIALS: Mapping[DatastoreKind, tuple[frozenset[str], ...]] = {
     DatastoreKind.FOLDER: (),
     DatastoreKind.AZURE_BLOB: (
@@ -63,12 +63,12 @@ CREDENTIALS: Mapping[DatastoreKind, tuple[frozenset[str], ...]] = {
     DatastoreKind.GCS: (frozenset({"service_account_key"}),),
     DatastoreKind.HTTP: (),
 }
-"""The forms that each kind's credential may have; none at all means what is open to everybody."""
+"""The allowed forms of each kind's credential; no credential means public data."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Datastore:
-    """What everybody may know of it."""
+    """The public facts of a datastore."""
 
     workspace: str
     name: str
@@ -84,41 +84,41 @@ class Datastore:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One file of a dataset or datastore, as it was when it was listed."""
+    """One file of a dataset or datastore, at the time of the listing."""
 
     name: str
-    """Where it lies below the folder that the dataset becomes: relative, slashes, checked by `names.path`."""
+    """Path below the dataset's folder: relative, with slashes, checked by `names.path`."""
     path: str = ""
-    """On this machine, read as it is; else empty."""
+    """Path on this machine, read directly; else empty."""
     url: str = ""
-    """To GET it from, good for a while; empty when it has a path. Never shown or kept: it may be signed."""
+    """Address to GET, valid for a while; empty when there is a path. Never shown or stored: it may be signed."""
     relayed: bool = False
-    """Whether `url` is a route of the control plane (`/api/…`), asked with the caller's token."""
+    """True when `url` is a route of the control plane (`/api/…`), which needs the caller's token."""
     source: str = ""
-    """Which file it is, whoever asks and however its address is signed: what a cache knows it by."""
+    """Identifies the file for a cache: the same for every caller and every signed address."""
     size: int | None = None
     etag: str = ""
     modified_at: float | None = None
 
     @property
     def version(self) -> str:
-        """Changes when the file does; empty when its server says nothing of it."""
+        """Changes when the file changes; empty when its server gives no version."""
         return self.etag or (f"{self.modified_at}" if self.modified_at is not None else "")
 
 
 def route_of(datastore: Datastore, path: str) -> str:
-    """Of the control plane, for one of its files."""
+    """The control plane's route of one file."""
     return f"/api/workspaces/{datastore.workspace}/datastores/{datastore.name}/files/{quote(path)}"
 
 
 def route_and_path(url: str) -> tuple[str, str]:
-    """The other way: the route for many of its files, and the path."""
+    """The reverse: the route for many files of the datastore, and the path."""
     *route, path = url.split("/", 7)
     return "/".join(route), unquote(path)
 
 
 def shown(url: str) -> str:
-    """What a route of one of its files is about, in words."""
+    """A readable name for the route of a file."""
     route, path = route_and_path(url)
     return f"File {path!r} of datastore {route.split('/')[-2]!r}"
 
@@ -130,7 +130,7 @@ def checked_name(name: object) -> str:
 
 
 def checked_settings(kind: DatastoreKind, settings: Mapping[str, str], credential: Mapping[str, str]) -> None:
-    """InvalidInput when something is missing, unknown or does not fit. A credential's values are never part of an error."""
+    """InvalidInput when a setting is missing, unknown or wrong. A credential's values are never part of an error."""
     must, may = SETTINGS[kind]
     given = {name for name, value in settings.items() if value}
     if missing := must - given:
@@ -164,7 +164,8 @@ def _check_base64(name: str, value: str) -> None:
 
 
 def missing_folder(path: str) -> Conflict:
-    """A registered folder that is no folder now. It is never made: a disk that is not mounted would be written beside."""
+    """The error for a registered folder that is no folder now. Roost never creates it: on an unmounted disk, data would go to the
+    wrong place."""
     return Conflict(
         f"The datastore's folder {path} is not there.", hint="Is its disk mounted? Or register the datastore anew."
     )

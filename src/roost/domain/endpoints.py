@@ -1,8 +1,9 @@
-"""An endpoint: a name that answers requests. What it should be (Version: models, code, environment, limits), where it stands.
+"""An endpoint: a name that answers requests. Holds the requested state (Version: models, code, environment, limits) and the
+current one.
 
-An endpoint has one or more versions, which share its requests by percentage; a web service of the SDK has one, named "default".
-Changing a version makes its next generation: the new one is brought up beside the old one, which goes when the new one is ready.
-A replica is a run, of the kind `replica`, that belongs to one generation of one version. Pure.
+An endpoint has one or more versions, which share its requests by percentage; a web service of the SDK has one, named "default". A
+change of a version makes its next generation: the new one starts beside the old one, which stops when the new one is ready. A
+replica is a run, of the kind `replica`, that belongs to one generation of one version. Pure.
 """
 
 import math
@@ -22,7 +23,7 @@ MAX_VERSIONS = 16
 MAX_MODELS = 64
 MAX_CONCURRENCY = 256
 MAX_REQUEST_BYTES = 1000 * 1024**2
-"""What is sent on to a worker in one piece, with its head, is at most 1 GiB."""
+"""A request with its head goes to a worker in one piece of at most 1 GiB."""
 MAX_TEXT = 20_000
 MAX_SECONDS = 24 * 3600.0
 MAX_KEY = 256
@@ -30,7 +31,7 @@ DEFAULT = "default"
 
 
 class EndpointKind(StrEnum):
-    """What the SDK calls the place it is deployed to. All are served by the same host here."""
+    """The SDK's name for the deployment target. Roost serves all kinds in the same way."""
 
     LOCAL = "Local"
     ACI = "ACI"
@@ -39,7 +40,7 @@ class EndpointKind(StrEnum):
     """Several versions that share the requests."""
 
     def score_path(self, name: str) -> str:
-        """Where a service of this kind and name is asked."""
+        """The path for requests to a service of this kind and name."""
         shared = self in (EndpointKind.AKS, EndpointKind.AKS_ENDPOINT)
         return f"/api/v1/service/{name}/score" if shared else "/score"
 
@@ -50,9 +51,9 @@ class EndpointState(StrEnum):
     TRANSITIONING = "Transitioning"
     HEALTHY = "Healthy"
     UNHEALTHY = "Unhealthy"
-    """It has served and does not now: its replicas are being brought back."""
+    """It has served and does not serve now: its replicas are being restarted."""
     FAILED = "Failed"
-    """It never came up; `error` says why."""
+    """It never became ready; `error` has the reason."""
 
 
 class Auth(StrEnum):
@@ -63,51 +64,51 @@ class Auth(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a version may use and how long it may take."""
+    """The resources and times that a version may use."""
 
     cpu: float = 0.1
     memory_gb: float = 0.0
-    """Of a replica with all its processes: one that has more is ended and begun anew. 0 for no limit."""
+    """Memory of a replica with all its processes: a replica above it is ended and restarted. 0 for no limit."""
     gpu: int = 0
     min_replicas: int = 1
     max_replicas: int = 1
-    """More than `min_replicas`: replicas come and go by load."""
+    """When more than `min_replicas`, the number of replicas follows the load."""
     target_utilization: float = 0.7
-    """Share of a replica's `concurrency` that is in use, above which another one comes."""
+    """Another replica starts when a larger share of the replicas' `concurrency` is in use."""
     concurrency: int = 1
-    """Requests that one replica works on at once; the others wait in the front."""
+    """Requests that one replica handles at once; the others wait in the front."""
     timeout_seconds: float = 60.0
-    """From a request's arrival at a replica to its answer; then the replica is begun anew."""
+    """Time from a request's arrival at a replica to its answer; then the replica is restarted."""
     queue_seconds: float = 5.0
-    """That a request may wait for a replica; then 503."""
+    """Time that a request may wait for a replica; then it gets 503."""
     max_request_bytes: int = 100 * 1024 * 1024
     start_seconds: float = 600.0
-    """That `init()` may take, from the start of a replica's process."""
+    """Time that `init()` may take, from the start of a replica's process."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """What answers a share of the requests."""
+    """One version of an endpoint: answers a share of the requests."""
 
     name: str = DEFAULT
     generation: int = 1
-    """Grows when anything of it changes that a replica has to be begun anew for."""
+    """Increases when a change needs new replicas."""
     traffic: int = 100
     """Percent of the requests."""
     models: tuple[str, ...] = ()
     """Ids, `name:version`. One is AZUREML_MODEL_DIR itself; several are folders `name/version/` in it."""
     handler: str = "script"
-    """Who loads the model and answers: "script" (the entry script), or a handler with no code: "onnx", "sklearn", "tensorflow",
-    "torchscript", "mlflow" (a module of `roost_job.scoring`)."""
+    """The code that loads the model and answers: "script" (the entry script), or a handler without user code: "onnx", "sklearn",
+    "tensorflow", "torchscript", "mlflow" (a module of `roost_job.scoring`)."""
     snapshot: str = ""
     """Blob hash of the manifest of the source folder; empty with no script."""
     entry_script: str = ""
     """Path within the snapshot."""
     source_name: str = ""
-    """What the source folder is called, where one was given: scripts know it by that name too."""
+    """Name of the source folder, if one was given: scripts also use that name."""
     environment: EnvironmentUse | None = None
     interpreter: str = ""
-    """With no environment: the Python that the replica runs in."""
+    """The Python of the replica when there is no environment."""
     environment_variables: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     description: str = ""
@@ -116,40 +117,40 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointSpec:
-    """What a person asks for; the whole of it is sent at every change."""
+    """A requested endpoint; every change sends all of it."""
 
     kind: EndpointKind = EndpointKind.LOCAL
     versions: tuple[Version, ...] = ()
     auth: Auth = Auth.NONE
     port: int = 0
-    """That it listens at; 0 for one that is free, which it then keeps."""
+    """The port to listen on; 0 for a free one, which the endpoint then keeps."""
     recorded: float = 0.0
     """Share of the requests that are recorded with their answers, 0 to 1."""
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str | float | bool | None] = field(default_factory=dict)
-    """What the SDK's configuration said that has no meaning here, such as a location: kept, and shown again."""
+    """Settings of the SDK's configuration without a meaning here, such as a location: stored and shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """What exists."""
+    """An existing endpoint."""
 
     workspace: str
     name: str
     spec: EndpointSpec
     state: EndpointState = EndpointState.TRANSITIONING
     error: str = ""
-    """Why it is not as it should be, in words for people; with the script's traceback when it was that."""
+    """Why it is not as requested, in words for people; with the script's traceback if the script failed."""
     failed_replica: str = ""
-    """The run for which what was last asked for failed, whose log says why; empty when it did not, or for another reason."""
+    """The run that made the last request fail, with the reason in its log; empty without a failure or for another cause."""
     port: int = 0
     user: str = ""
     created_at: float = 0.0
     updated_at: float = 0.0
     revision: int = 1
-    """Grows with every change; long polls wait for it to pass a value."""
+    """Increases with every change; long polls wait until it passes a value."""
 
     @property
     def id(self) -> str:
@@ -164,19 +165,19 @@ class Replica:
     version: str
     generation: int
     socket: str = ""
-    """Where its process answers the front."""
+    """The address at which its process answers the front."""
     leaving: bool = False
-    """It is given nothing new, and ends when it has answered what it has."""
+    """It gets no new requests, and ends when it has answered those it has."""
     created_at: float = 0.0
     status: str = ""
-    """Of its run, where it was looked up."""
+    """Status of its run, where it was looked up."""
     ready: bool = False
     message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServedModel:
-    """A model as a replica's node lays it out."""
+    """A model in the form in which a replica's node stores it."""
 
     name: str
     version: int
@@ -185,16 +186,16 @@ class ServedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """What the run of a replica has beside what every run has."""
+    """The additional fields of a replica's run."""
 
     endpoint: str
     version: str
     generation: int
     socket: str
-    """That its process listens at once `init()` has returned; at most 100 bytes long."""
+    """The socket on which its process listens once `init()` has returned; at most 100 bytes long."""
     handler: str = "script"
     source_name: str = ""
-    """Of the version: a second name for the folder that its script is in."""
+    """Of the version: a second name for the folder of its script."""
     models: tuple[ServedModel, ...] = ()
     concurrency: int = 1
     memory_gb: float = 0.0
@@ -202,14 +203,14 @@ class Serving:
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
-    """What opens an endpoint; either one does, so that they can be changed one after the other."""
+    """The two keys of an endpoint; either one is valid, so that they can be changed one after the other."""
 
     primary: str
     secondary: str
 
 
 def checked_name(name: object) -> str:
-    """A service's name as the SDK has it: it becomes part of an address and of a folder's name."""
+    """A service's name by the SDK's rules: it becomes part of an address and of a folder's name."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidEndpoint(
             f"Service name {name!r} is not allowed.",
@@ -219,14 +220,14 @@ def checked_name(name: object) -> str:
 
 
 def checked_key(key: str) -> str:
-    """A key that a person chose: what a header can carry, and not to be guessed."""
+    """A key that a person chose: valid in a header, and hard to guess."""
     if not (16 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable() and " " not in key):
         raise InvalidEndpoint(f"A key has 16 to {MAX_KEY} ASCII characters without spaces, got {len(key)} characters.")
     return key
 
 
 def checked(spec: EndpointSpec) -> EndpointSpec:
-    """InvalidEndpoint says which rule is broken, and by which value. What is in the store (models, snapshot) is not looked at."""
+    """Raises InvalidEndpoint with the broken rule and the value. Models and snapshot in the store are not checked."""
     if not 1 <= len(spec.versions) <= MAX_VERSIONS:
         raise InvalidEndpoint(f"An endpoint has 1 to {MAX_VERSIONS} versions, got {len(spec.versions)}.")
     named = [version.name for version in spec.versions]
@@ -285,7 +286,7 @@ def _within(what: str, value: float, least: float, most: float) -> None:
 
 
 def begun_anew(before: Version, after: Version) -> bool:
-    """Whether a change asks for new replicas; shares of requests, their number and time limits do not."""
+    """True when a change needs new replicas; traffic, the number of replicas and time limits do not."""
     return _of_replicas(before) != _of_replicas(after)
 
 
@@ -300,8 +301,8 @@ def _of_replicas(version: Version) -> Version:
 
 
 def numbered(wanted: EndpointSpec, former: Sequence[EndpointSpec], last: int) -> tuple[EndpointSpec, int]:
-    """The spec with the generation of each of its versions, and the last that was given: a version that is as it was, in what was
-    asked for or in what serves, keeps its own."""
+    """The spec with the generation of each version, and the last generation used. A version keeps its generation when it is
+    unchanged from the former request or from the version that serves."""
     known = [version for spec in former for version in spec.versions]
     versions = []
     for version in wanted.versions:
@@ -312,7 +313,7 @@ def numbered(wanted: EndpointSpec, former: Sequence[EndpointSpec], last: int) ->
 
 
 def scaled(limits: Limits, replicas: int, busy: float) -> int:
-    """How many replicas a version should have, when it has so many and so many requests are in work or wait."""
+    """The number of replicas that a version should have. `replicas` exist now; `busy` requests are in work or waiting."""
     wanted = math.ceil(busy / (limits.concurrency * limits.target_utilization))
-    # Those that come take the load from the others: it grows by at most so many at once as there are.
+    # At most double the number at once: new replicas take load from the others.
     return min(max(wanted, limits.min_replicas), limits.max_replicas, max(2 * replicas, limits.min_replicas))

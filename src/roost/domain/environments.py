@@ -1,7 +1,7 @@
 """An environment: its definition as the Azure ML SDK v1 writes it, registered by name and version. Pure.
 
-Definition (what a person asked for, kept whole) → recipe (`recipes.py`: what has to be installed, with a hash) → lock (exact
-versions for one platform, made by a build agent) → prefix (a folder named by the lock) or image.
+Definition (the request, stored whole) → recipe (`recipes.py`: what must be installed, with a hash) → lock (exact versions for one
+platform, made by a build agent) → prefix (a folder named by the lock) or image.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ from typing import Any
 from roost.domain.errors import InvalidInput
 
 BUILD_LOG = "azureml-logs/20_image_build_log.txt"
-"""The file of a run in which its environment's build is told."""
+"""The run's file with the log of its environment's build."""
 LOCK_FILE = "system_logs/environment.lock"
-"""The file of a run that says exactly what was installed."""
+"""The run's file that lists exactly what was installed."""
 RESERVED = ("azureml", "microsoft")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,254}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """A registered environment; each version stays as it is."""
+    """A registered environment; a version never changes."""
 
     workspace: str
     name: str
@@ -36,49 +36,49 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentUse:
-    """The environment of a run, as it was when it was submitted."""
+    """The environment of a run at the time of its submission."""
 
     name: str
     version: str = ""
-    """Empty for one that is not registered."""
+    """Empty for an unregistered environment."""
     definition: Mapping[str, Any] = field(default_factory=dict)
     lock: str = ""
-    """Blob of the lock of another run that this one is installed from as it is; empty to resolve, or to take what is known."""
+    """Blob of another run's lock, to be installed exactly; empty to resolve the recipe or use a known lock."""
     archive: bool = False
-    """Every file of that lock is kept by a build agent before the run begins."""
+    """A build agent stores every file of that lock before the run starts."""
     offline: bool = False
-    """It is installed from what is kept of that lock, with no network."""
+    """Install from the stored files of that lock, without a network."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """Where a recipe stands on one platform."""
+    """The state of a recipe's build on one platform."""
 
     key: str
     platform: str
     lock: str = ""
-    """Blob of the lock; empty until it is known."""
+    """Blob of the lock; empty until it exists."""
     builder: str = ""
-    """The run whose agent builds it now; empty for none."""
+    """The run whose agent is building it; empty for none."""
     failed_at: float = 0.0
-    """When the last attempt failed: those who waited for it fail with it, later ones try again."""
+    """Time of the last failure: runs that waited for this build fail with it, later runs try again."""
     message: str = ""
-    """The resolver's own words."""
+    """The resolver's own message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """What is kept of a lock's files, by content among the blobs: it can be installed when no index has them any more."""
+    """The stored files of a lock, as blobs: it can be installed even when no index has the files any more."""
 
     lock: str
     manifest: str
     """Blob that lists the files, by path and content."""
     python: str
-    """The Python that the machine has to have; empty where it is among the files."""
+    """The Python that the machine must have; empty when it is among the files."""
     files: int
     bytes: int
     missing: tuple[str, ...] = ()
-    """What is not kept, a line each with the reason; empty for an archive that is complete."""
+    """The files that are not stored, a line each with the reason; empty for a complete archive."""
     kept_at: float = 0.0
 
     @property
@@ -109,6 +109,6 @@ def own_name(text: object) -> str:
 
 
 def digest(definition: Mapping[str, Any]) -> str:
-    """Equal for equal definitions, whatever their order, name and version."""
+    """Equal for equal definitions, regardless of order, name and version."""
     kept = {key: value for key, value in definition.items() if key not in ("name", "version")}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

@@ -44,7 +44,7 @@ from roost_job.exceptions import (
 
 
 class RoostError(AzureMLException):
-    """The root of what Roost raises on purpose."""
+    """The base of all errors that Roost raises on purpose."""
 
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 500
@@ -57,32 +57,32 @@ class RoostError(AzureMLException):
 
 
 class InvalidInput(RoostError, UserErrorException):
-    """What the caller gave breaks a rule; nothing was changed."""
+    """The caller's input breaks a rule; nothing was changed."""
 
     code = "invalid_input"
     http_status = 400
 
 
 class InvalidCompute(InvalidInput, ComputeTargetException):
-    """A compute target that cannot be made like that."""
+    """A compute target that cannot be created with these settings."""
 
     code = "invalid_compute"
 
 
 class InvalidEndpoint(InvalidInput, WebserviceException):
-    """A service that cannot be deployed or changed like that."""
+    """A service that cannot be deployed or changed with these settings."""
 
     code = "invalid_endpoint"
 
 
 class InvalidModel(InvalidInput, WebserviceException):
-    """A model that cannot be registered or asked for like that."""
+    """A model that cannot be registered or requested in this way."""
 
     code = "invalid_model"
 
 
 class Unauthorized(RoostError):
-    """No token, or one that is not known."""
+    """No token, or an unknown one."""
 
     code = "unauthorized"
     http_status = 401
@@ -96,7 +96,7 @@ class Forbidden(RoostError):
 
 
 class NotFound(RoostError):
-    """The thing named is not there."""
+    """The named thing does not exist."""
 
     code = "not_found"
     http_status = 404
@@ -140,45 +140,45 @@ class Conflict(RoostError):
 
 
 class ComputeConflict(Conflict, ComputeTargetException):
-    """A compute target of that name is there already, or has runs on it."""
+    """A compute target of that name already exists, or has runs on it."""
 
     code = "compute_conflict"
 
 
 class DataConflict(Conflict, UserErrorException):
-    """A dataset or datastore of that name is there already."""
+    """A dataset or datastore of that name already exists."""
 
     code = "data_conflict"
 
 
 class EndpointConflict(Conflict, WebserviceException):
-    """A service of that name is there already, or what is asked does not fit the state it is in."""
+    """A service of that name already exists, or its state does not allow the request."""
 
     code = "endpoint_conflict"
 
 
 class ModelConflict(Conflict, WebserviceException):
-    """A model that is deployed, or a property of one that has another value already."""
+    """A model that is deployed, or a property that already has another value."""
 
     code = "model_conflict"
 
 
 class TooSlow(RoostError):
-    """The bytes of a request come more slowly than the control plane waits for."""
+    """The bytes of a request arrive too slowly."""
 
     code = "too_slow"
     http_status = 408
 
 
 class TooLarge(RoostError):
-    """More bytes than this route takes."""
+    """More bytes than this route accepts."""
 
     code = "too_large"
     http_status = 413
 
 
 class DiskFull(RoostError):
-    """No room left where it has to be written."""
+    """No space left on the disk."""
 
     code = "disk_full"
     http_status = 507
@@ -192,14 +192,14 @@ class Unavailable(RoostError, ServiceException):
 
 
 class Busy(Unavailable):
-    """The control plane is there and has more to do than it can, or as many connections or bodies as it can have at once. Nothing
-    was changed, and it is worth another try in a moment."""
+    """The control plane has too much work, or too many connections or request bodies at once. Nothing was changed; a retry in a
+    moment is worthwhile."""
 
     code = "busy"
 
 
 class Incompatible(RoostError):
-    """Client and control plane do not speak the same level of the protocol."""
+    """Client and control plane use different levels of the protocol."""
 
     code = "incompatible"
     http_status = 426
@@ -219,7 +219,7 @@ def as_wire(error: RoostError) -> dict[str, Any]:
 
 
 def raise_for(status: int, body: object) -> NoReturn:
-    """Raises the class that an error answer stands for."""
+    """Raises the class that an error answer represents."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
         cls = BY_CODE.get(str(error.get("code")), RoostError)

@@ -17,29 +17,29 @@ from roost.domain.errors import InvalidInput
 STD_LOG = "user_logs/std_log.txt"
 """Everything a run's processes print."""
 ALIASES = {"azureml-logs/70_driver_log.txt": STD_LOG}
-"""Older names under which a file is read as well; nothing is stored under them."""
+"""Older names under which a file can also be read; nothing is stored under them."""
 
 
 RANK_LOG = "user_logs/std_log_process_{}.txt"
-"""What one process of several prints, by its rank among all of the run."""
+"""The output of one process of several, by its rank in the run."""
 NODE_LOG = "user_logs/std_log_node_{}.txt"
-"""What is printed on one node of several by no rank: by a launcher, or a command of another node."""
+"""The output on one node of several that belongs to no rank: of a launcher, or of a command of another node."""
 _APART = re.compile(r"user_logs/std_log_(?:process_(\d+)|node_(\d+))\.txt")
 
 
 def speaker(path: str) -> str:
-    """Whose log this is, as the run's log calls it: a rank's number, a node; empty for any other file."""
+    """The source of a log, as the run's log names it: a rank's number or a node; empty for any other file."""
     found = _APART.fullmatch(path)
     return "" if not found else found[1] or f"node {found[2]}"
 
 
 def of_attempt(path: str, attempt: int) -> str:
-    """Where the log of an attempt that was not the last is kept."""
+    """The path of the log of an earlier attempt."""
     return path.replace("user_logs/", f"user_logs/attempt_{attempt}/", 1)
 
 
 def beside(path: str, node_rank: int) -> str:
-    """Where a node's file stands when an earlier node has another one of its path."""
+    """The path of a node's file when an earlier node has a different file at the same path."""
     return f"{path}.node{node_rank}"
 
 
@@ -47,7 +47,7 @@ class EntryKind(StrEnum):
     FILE = "f"
     LINK = "l"
     FOLDER = "d"
-    """Only empty folders are listed; others follow from their files."""
+    """Only empty folders are listed; the others follow from their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def write_manifest(entries: Iterable[Entry]) -> bytes:
 
 
 def read_manifest(data: bytes) -> list[Entry]:
-    """The entries; InvalidInput when a line is not one. Paths and link targets are checked: none leads outside, nor through a
+    """The entries; InvalidInput for a malformed line. Paths and link targets are checked: none leads outside, nor through a
     link."""
     entries: list[Entry] = []
     if not data:

@@ -1,7 +1,7 @@
-"""A gang: the agents of a run that has several nodes. They are given their nodes together, meet, start together and end together.
+"""A gang: the agents of a run on several nodes. They get their nodes together, meet, start together and end together.
 
-Pure. `ending` says when those that still run have to end, `end` how the run ended once all have; both look at nothing but the
-members as they stand in the store.
+Pure. `ending` decides when the running members must end, `end` how the run ended once all have ended; both use only the members
+as the store has them.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from roost.domain.runs import Reason, RunStatus
 
 class Phase(StrEnum):
     GIVEN = "given"
-    """Its node is there; its agent has not spoken yet."""
+    """Its node exists; its agent has not reported yet."""
     PREPARING = "preparing"
     MET = "met"
-    """It is ready to start, and waits for the others."""
+    """It is ready to start and waits for the others."""
     RUNNING = "running"
     SERVING = "serving"
-    """It has no process that the run goes on for, or none any more: it ends when all others have ended."""
+    """It has no process that the run waits for: it ends when all others have ended."""
     FINALIZING = "finalizing"
     ENDED = "ended"
 
@@ -35,12 +35,12 @@ class Member:
     address: str
     given_at: float
     ports: tuple[int, ...] = ()
-    """Free on its node when it met the others."""
+    """Free ports on its node at the time of the meeting."""
     phase: Phase = Phase.GIVEN
     handle: str = ""
-    """The engine's own word for its agent."""
+    """The engine's handle for its agent."""
     salvaged: bool = False
-    """Its agent was lost, and another was sent to keep what it left."""
+    """Its agent was lost, and another one was started to salvage its data."""
     heard_at: float | None = None
     ended_at: float | None = None
     to: RunStatus | None = None
@@ -63,15 +63,15 @@ class End:
 
 
 ECHOES = frozenset({Reason.NODE_FAILED, Reason.NODES_DONE, Reason.PREEMPTED})
-"""Ends of members that were told to end, for what happened elsewhere."""
+"""Reasons of members that ended because of an event on another node."""
 
 
 SILENT_SECONDS = 60.0
-"""A member that has spoken, and then not for so long, is not responding."""
+"""A member that has reported before and then not for this time is not responding."""
 
 
 def silent(members: Sequence[Member], now: float, since: float = 0.0) -> list[Member]:
-    """Those that should be heard and are not; silence counts from `since` at the earliest."""
+    """The members that should report and do not; the time counts from `since` at the earliest."""
     return [
         member
         for member in members
@@ -81,13 +81,13 @@ def silent(members: Sequence[Member], now: float, since: float = 0.0) -> list[Me
 
 
 def all_met(members: Sequence[Member]) -> bool:
-    """Whether all may start. One that has come further has met the others before; one that ended with no ports never came."""
+    """True when all may start. A member in a later phase has met the others; a member that ended without ports never did."""
     waiting = (Phase.GIVEN, Phase.PREPARING)
     return all(m.phase not in waiting and (m.phase is not Phase.ENDED or bool(m.ports)) for m in members)
 
 
 def ending(members: Sequence[Member]) -> End | None:
-    """Why those that still run have to end; None while they go on. Never for the end of all."""
+    """Why the running members must end; None while they continue, and once all have ended."""
     if all(member.phase is Phase.ENDED for member in members):
         return None
     cause = _cause(members)
@@ -102,8 +102,8 @@ def ending(members: Sequence[Member]) -> End | None:
 
 
 def end(members: Sequence[Member], *, canceled: bool = False) -> End | None:
-    """How the run ended; None while one member has not. `canceled`: a person has asked for it; then what fails on the way fails
-    because its peers are gone."""
+    """How the run ended; None until every member has ended. `canceled`: a person requested it; members that fail after that fail
+    because their peers are gone."""
     if not all(member.phase is Phase.ENDED for member in members):
         return None
     if all(member.to is RunStatus.COMPLETED for member in members):
@@ -124,8 +124,8 @@ def end(members: Sequence[Member], *, canceled: bool = False) -> End | None:
 
 
 def may_deliver(members: Sequence[Member], node_rank: int) -> bool | None:
-    """Whether a node whose script has ended well may deliver its data; None while it has to wait: for the scripts of all others,
-    and for the deliveries of those before it. Never when another has not ended well."""
+    """True when a node whose script succeeded may deliver its data; False once another node has ended without success. None while
+    it must wait: for all other scripts, and for the deliveries of lower ranks."""
     others = [member for member in members if member.node_rank != node_rank]
     if any(member.to not in (None, RunStatus.COMPLETED) for member in others):
         return False
@@ -135,8 +135,8 @@ def may_deliver(members: Sequence[Member], node_rank: int) -> bool | None:
 
 
 def _cause(members: Sequence[Member]) -> Member | None:
-    """The first that failed by itself; else the first that was cancelled. One that ran out of its time says so only when its
-    processes are ended, and by then ranks elsewhere may have failed for want of them: it comes first."""
+    """The first member that failed by itself; else the first that was cancelled. A member that timed out comes first: it reports
+    only after its processes have ended, and by then other ranks may have failed without them."""
     told = [m for m in members if m.to is not None and m.to is not RunStatus.COMPLETED]
     own = [m for m in told if m.reason not in ECHOES]
     own.sort(key=lambda m: (m.reason is not Reason.TIMED_OUT, m.ended_at or 0.0, m.node_rank))
@@ -145,7 +145,7 @@ def _cause(members: Sequence[Member]) -> Member | None:
 
 
 def _words(cause: Member, members: Sequence[Member]) -> str:
-    """What happened there; what those that ended with it have to say of it, and who they are."""
+    """The message of that member, then the messages and names of the members that ended because of it."""
     others = [m for m in members if m.reason is Reason.NODE_FAILED and m is not cause]
     said = [f"On {m.name}: {m.message}" for m in (cause, *others) if m.message or m is cause]
     also = [f"It was ended on {', '.join(m.name for m in others)} too."] if others else []

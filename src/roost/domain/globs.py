@@ -1,6 +1,6 @@
-"""Paths in a datastore with `*`, `?` and `**`: what they match, and the folder that stays the same for all of it. Pure.
+"""Paths in a datastore with `*`, `?` and `**`: what they match, and the folder that all matches share. Pure.
 
-A path without any of them is a file, or a folder and all that is below it. An empty one is the whole datastore.
+A path without these characters is a file, or a folder with everything below it. An empty path is the whole datastore.
 """
 
 import fnmatch
@@ -14,7 +14,7 @@ _WILD = re.compile(r"[*?]")
 
 
 def checked(path: object) -> str:
-    """The path or pattern made regular, by the rules of `names.path`; empty for the whole datastore."""
+    """The normalised path or pattern, by the rules of `names.path`; empty for the whole datastore."""
     if not isinstance(path, str):
         raise InvalidInput(f"A path in a datastore must be text, got {type(path).__name__} {path!r}.")
     plain = path.lstrip("/")
@@ -32,7 +32,7 @@ def is_pattern(path: str) -> bool:
 
 
 def base(path: str) -> str:
-    """The folder that no part of a pattern is in; of a plain path all of it."""
+    """The part of a pattern before the first part with a wildcard; for a plain path, the whole path."""
     if not is_pattern(path):
         return path
     parts = path.split("/")
@@ -41,8 +41,8 @@ def base(path: str) -> str:
 
 
 def matcher(path: str) -> Callable[[str], bool]:
-    """Says whether a whole path is meant. `**` is any number of folders, `*` and `?` stay within a part. What has no such letter
-    at its end may be a folder, which is meant with all that is below it."""
+    """Returns a test for whole paths. `**` matches any number of folders, `*` and `?` stay within one part. A path without a
+    wildcard in its last part may be a folder, which matches with everything below it."""
     if not path:
         return bool
     parts = path.split("/")
@@ -62,7 +62,8 @@ def matcher(path: str) -> Callable[[str], bool]:
 
 
 def _regular(parts: Sequence[str]) -> str:
-    """One expression for the whole, much quicker; only for patterns with so few stars that it never has much to try again."""
+    """One regular expression for the pattern: much faster, but only for patterns with so few stars that backtracking stays
+    small."""
     letters = {"*": "[^/]*", "?": "[^/]"}
     made = [
         "(?:[^/]+/)*" if part == "**" else "".join(letters.get(each) or re.escape(each) for each in part) + "/"
@@ -76,7 +77,7 @@ def _part(part: str) -> Callable[[str], object]:
 
 
 def fit(tests: Sequence[Callable[[str], object] | None], parts: Sequence[str]) -> bool:
-    """Whether the parts fit, in time that grows with the product of both lengths, whatever the pattern."""
+    """True when the parts match. The time grows with the product of both lengths, for every pattern."""
     reached = {0}
     for part in parts:
         after: set[int] = set()
@@ -101,7 +102,7 @@ def _past_any(tests: Sequence[Callable[[str], object] | None], reached: set[int]
 
 
 def common(folders: Sequence[str]) -> str:
-    """The folder that all of these are in, or are."""
+    """The deepest folder that contains, or is, all of these."""
     if not folders:
         return ""
     shared = folders[0].split("/")
@@ -113,5 +114,5 @@ def common(folders: Sequence[str]) -> str:
 
 
 def below(path: str, folder: str) -> str:
-    """The path seen from a folder it is in."""
+    """The path relative to a folder that contains it."""
     return path[len(folder) + 1 :] if folder else path

@@ -13,27 +13,27 @@ class Host:
     """One machine; a node of a cluster on the engine `hosts` is one of these."""
 
     address: str
-    """Where the other hosts reach it."""
+    """The address at which the other hosts reach it."""
     command: tuple[str, ...]
-    """What stands before a command so that it is executed there: `ssh gpu-1`."""
+    """The prefix of a command that runs there: `ssh gpu-1`."""
     python: str
-    """The interpreter of an installation of Roost there, of the control plane's version."""
+    """The Python of a Roost installation there, with the control plane's version."""
     home: str
-    """A folder there, for its runs, environments and caches."""
+    """A folder there for its runs, environments and caches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
     hosts: tuple[Host, ...] = ()
     url: str = ""
-    """How they reach the control plane; empty for the address that it listens on."""
+    """The address of the control plane for the hosts; empty for the address that it listens on."""
 
 
 _FIELDS = ("address", "command", "python", "home")
 
 
 def read(text: str, name: str) -> Hosts:
-    """The hosts of a file; InvalidInput says what is wrong with it, and where."""
+    """The hosts of a file; InvalidInput names the error and its place."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -66,7 +66,7 @@ def _host(given: object, what: str) -> Host:
     words = [given["address"], given["python"], given["home"], *(command if isinstance(command, list) else [None])]
     if not all(isinstance(word, str) and word for word in words) or not command:
         raise InvalidInput(f"{what}: `command` is a list of words, everything else is text.", hint='["ssh", "gpu-1"]')
-    for name in ("python", "home"):  # a remote shell takes the command apart again
+    for name in ("python", "home"):  # a remote shell splits the command again
         if any(each.isspace() or each in "\"'`$;&|<>()\\" for each in given[name]):
             raise InvalidInput(f"{what}: `{name}` cannot have blanks or signs of a shell in it, got {given[name]!r}.")
     return Host(

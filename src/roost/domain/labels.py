@@ -1,6 +1,6 @@
-"""Tags and properties: how many one thing may have, and how long they may be, all together and not by request. Pure.
+"""Tags and properties: the limits of their number and size, for the whole record and not by request. Pure.
 
-They are read whenever a thing is listed: a record of many megabytes would cost everybody who looks at the list.
+They are read with every list: a record of many megabytes would slow the list for everybody.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ MAX_COUNT = 1000
 MAX_KEY = 255
 MAX_VALUE = 8192
 MAX_BYTES = 256 * 1024
-"""Of all names and values of one kind, in UTF-8."""
+"""Total of all names and values of one kind, in UTF-8."""
 Labels = Mapping[str, str | None]
 
 
 def check(word: str, labels: Labels) -> None:
-    """InvalidInput when a thing could not have these, each of which is a `word`."""
+    """InvalidInput when the labels exceed a limit; `word` names their kind in the error."""
     for key, value in labels.items():
         if not key or len(key) > MAX_KEY:
             raise InvalidInput(f"The name of a {word} has 1 to {MAX_KEY} characters, got {len(key)}: {key[:80]!r}.")
@@ -29,7 +29,7 @@ def check(word: str, labels: Labels) -> None:
 
 
 def check_merged(word: str, before: Labels, after: Labels) -> None:
-    """InvalidInput when a thing that has `before` may not have `after`. One that has too much already may be given less."""
+    """InvalidInput when labels may not change from `before` to `after`. A record above a limit may still be reduced."""
     count, size = len(after), _size(after)
     several = "properties" if word == "property" else f"{word}s"
     if count > MAX_COUNT and count > len(before):

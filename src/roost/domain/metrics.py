@@ -1,8 +1,8 @@
-"""Metrics: packed series → what a person logged (`read_back`), → a chart (`chart`). `spools.py` makes series of a spool's bytes.
+"""Metrics: packed series → the logged values (`read_back`), → a chart (`chart`). `spools.py` makes series of a spool's bytes.
 
 A Series holds points of one metric from one spool, all of one encoding, as three packed columns (array module, native
-little-endian doubles and 64-bit integers) or, for objects, one JSON text per line. It is what is stored: no row per point.
-A metric that was logged as whole and as broken numbers in turn is kept as objects of the kind "scalar".
+little-endian doubles and 64-bit integers) or, for objects, one JSON text per line. The store holds series, not one row per point.
+A metric with both integers and floats is stored as objects of the kind "scalar".
 """
 
 import json
@@ -26,7 +26,7 @@ class Encoding(StrEnum):
 class Space(StrEnum):
     USER = "user"
     SYSTEM = "system"
-    """What the agent measures of the node; `get_metrics` leaves it out."""
+    """The agent's measurements of the node; `get_metrics` leaves them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Series:
     times: bytes
     """float64 each, seconds since the epoch."""
     values: bytes
-    """float64 or int64 each; for objects, JSON texts each ended by a line break."""
+    """float64 or int64 each; for objects, JSON texts, each ended by a line break."""
 
 
 class Point(NamedTuple):
-    """One value as it is read back; `value` is a number, or the object that was logged with its kind."""
+    """One value as it is read back; `value` is a number, or the logged object with its kind."""
 
     time: float
     step: int | None
@@ -53,21 +53,21 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of some points without looking at them again."""
+    """A summary of some points, so that they need not be read again."""
 
     kind: str
-    """Of the last point."""
+    """The kind of the last point."""
     count: int
     numeric: bool
-    """At least one was a number; `last` is the last of those."""
+    """True when at least one point is a number; `last` is the last number."""
     last: float | None
     least: float | None
-    """Of the finite ones."""
+    """Of the finite numbers."""
     most: float | None
     last_step: int | None
     last_at: float
     text: str | None = None
-    """The last point in words, when it is no number but can be said in a few; None otherwise."""
+    """The last point as a short text when it is not a number; None when it has no short text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class Chart:
     """The points to draw, as columns."""
 
     count: int
-    """Of all points, drawn or not."""
+    """Number of all points, drawn or not."""
     indexes: Sequence[int]
-    """Where each stands among all points."""
+    """Index of each drawn point among all points."""
     steps: Sequence[int | None]
     times: Sequence[float]
     values: Sequence[float]
@@ -88,7 +88,7 @@ LONGEST_TEXT = 200
 
 
 def texts(numbers: Iterable[float]) -> bytes:
-    """Numbers as the texts of objects."""
+    """Numbers in the encoding of objects."""
     return b"".join(_SCALAR + json.dumps(number).encode() + b"}\n" for number in numbers)
 
 
@@ -98,14 +98,14 @@ def numbers(series: Series) -> "array[float] | array[int]":
 
 
 def join(parts: Sequence[Series]) -> Series:
-    """One series of several of one metric, in this order; of objects when they are not all of one encoding."""
+    """Joins several series of one metric, in this order; the result has objects when the encodings differ."""
     if len(parts) == 1:
         return parts[0]
     encoding = parts[0].encoding
     if any(part.encoding is not encoding for part in parts):
         encoding = Encoding.OBJECT
     values = [
-        part.values if part.encoding is encoding else texts(numbers(part))  # a text is a text already
+        part.values if part.encoding is encoding else texts(numbers(part))  # object parts are texts already
         for part in parts
     ]
     return Series(
@@ -119,7 +119,7 @@ def join(parts: Sequence[Series]) -> Series:
 
 
 def summarize(series: Series) -> Summary:
-    """Of a series with at least one point."""
+    """The summary of a series with at least one point."""
     kind, text = "scalar", None
     if series.encoding is Encoding.OBJECT:
         texts = series.values.split(b"\n")[:-1]
@@ -146,7 +146,7 @@ def summarize(series: Series) -> Summary:
 
 
 def add(before: Summary, later: Summary) -> Summary:
-    """Of both, `later` having come after."""
+    """The summary of both; `later` follows `before`."""
     leasts = [least for least in (before.least, later.least) if least is not None]
     mosts = [most for most in (before.most, later.most) if most is not None]
     return Summary(
@@ -163,7 +163,8 @@ def add(before: Summary, later: Summary) -> Summary:
 
 
 def _in_words(kind: str, value: Any) -> str | None:
-    """A point that is no number, as one short line. Documents and pictures have none: their kind says more than an address."""
+    """One short line for a point that is not a number. None for documents and pictures: their kind is more useful than an
+    address."""
     if kind == "list" and isinstance(value, list):
         return _in_words("item", value[-1]) if value else None
     if kind == "row" and isinstance(value, dict):
@@ -171,7 +172,7 @@ def _in_words(kind: str, value: Any) -> str | None:
     if kind not in ("text", "flag", "none", "item"):
         return None
     if isinstance(value, float):
-        return json.dumps(value)  # NaN and Infinity, as they are called everywhere else
+        return json.dumps(value)  # NaN and Infinity, spelled as everywhere else
     return _short(str(value))
 
 
@@ -181,7 +182,7 @@ def _short(text: str) -> str:
 
 
 def _number(value: object) -> float | None:
-    """None for what is no number, or one too large to be drawn."""
+    """None for a value that is not a number, or is too large to be drawn."""
     try:
         return float(value) if isinstance(value, int | float) else None
     except OverflowError:
@@ -189,7 +190,8 @@ def _number(value: object) -> float | None:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float] | None:
-    """The least and the greatest finite value. A NaN spoils `min` and `max` only where it comes first, and then shows."""
+    """The least and the greatest finite value. A NaN makes `min` and `max` wrong only when it is the first value; then the result
+    is NaN too."""
     if not len(values):
         return None
     least, most = min(values), max(values)
@@ -201,7 +203,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float] | None:
     return float(least), float(most)
 
 
-# Series → what a person sees.
+# Series → values for people.
 
 
 def points(series: Series) -> list[Point]:
@@ -216,7 +218,7 @@ def points(series: Series) -> list[Point]:
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    """What the log call wrote; a text that is not that shape is shown as it stands rather than lost."""
+    """The logged object; a text of another shape is shown unchanged rather than lost."""
     try:
         parsed = json.loads(text)
         return {"kind": str(parsed["kind"]), "value": parsed["value"]}
@@ -225,17 +227,17 @@ def _object(text: bytes) -> dict[str, Any]:
 
 
 def in_order(by_spool: Sequence[Sequence[Point]]) -> list[Point]:
-    """The points of several spools as one sequence: each spool's own order is kept, between spools time decides."""
+    """The points of several spools as one sequence: each spool keeps its order; between spools, time decides."""
     if len(by_spool) == 1:
         return list(by_spool[0])
     return sorted((point for sequence in by_spool for point in sequence), key=lambda point: point.time)
 
 
 def read_back(found: Sequence[Point]) -> Any:
-    """What `get_metrics` shows for one metric, as the Azure ML SDK v1 does.
+    """The value of one metric in `get_metrics`, as in the Azure ML SDK v1.
 
-    A value logged once is that value, several times a list; rows and tables are a dict of columns, a column of one cell
-    being that cell. Kinds that are shown by a document (images, confusion matrices) are their address or document.
+    A value logged once is that value, several times a list; rows and tables are a dict of columns, where a column of one cell is
+    that cell. Images, confusion matrices and other documents are their address or document.
     """
     if not found:
         return []
@@ -264,8 +266,8 @@ def _columns(cells: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def chart(by_spool: Sequence[Sequence[Series]], buckets: int) -> Chart:
-    """A metric's points thinned for drawing, those of several spools in the order of their times. Numbers only: a list is as
-    many points as it has numbers, and what is no number is left out. No object per point: a million take a moment."""
+    """A metric's points thinned for drawing, in the order of their times. Numbers only: a list counts as its numbers, other
+    values are left out. It creates no object per point, so that a million points are fast."""
     parts = [part for parts in by_spool for part in parts]
     if any(part.encoding is Encoding.OBJECT for part in parts):
         parts = [_only_numbers(part) if part.encoding is Encoding.OBJECT else part for part in parts]
@@ -279,7 +281,7 @@ def chart(by_spool: Sequence[Sequence[Series]], buckets: int) -> Chart:
     steps = array("q", b"".join(part.steps for part in parts))
     order: Sequence[int] = range(len(values))
     if len(by_spool) > 1:
-        order = sorted(order, key=times.__getitem__)  # sorted keeps each spool's own order where times are equal
+        order = sorted(order, key=times.__getitem__)  # the sort is stable: equal times keep each spool's order
         values = array(values.typecode, map(values.__getitem__, order))
     indexes = thin(values, buckets)
     rows = [order[index] for index in indexes]
@@ -305,9 +307,9 @@ def _only_numbers(series: Series) -> Series:
 
 
 def thin(values: Sequence[float], buckets: int) -> list[int]:
-    """Indexes to draw: for each stretch of equal length its lowest and highest finite value, in order, and both ends.
+    """Indexes to draw: for each bucket of equal length its lowest and highest finite value, in order, and both ends.
 
-    Peaks survive, whatever the number of points. At most 2 × buckets + 2 indexes; all of them when there are no more.
+    Peaks stay visible for any number of points. At most 2 × buckets + 2 indexes; all of them when there are no more.
     """
     count = len(values)
     if count <= 2 * buckets + 2:

@@ -1,4 +1,4 @@
-"""A model: files by content under a name and a version, with what made it. Registered once, its files never change. Pure.
+"""A model: files by content under a name and a version, with its origin. Its files never change after registration. Pure.
 
 A model keeps the last segment of the path that it was registered from: the file `outputs/model.pt` is `model.pt` in it, the
 folder `outputs/` is `outputs/…`. So a scoring script finds `AZUREML_MODEL_DIR/model.pt`, or `AZUREML_MODEL_DIR/outputs/…`.
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from roost.domain.errors import InvalidModel
 
 FRAMEWORKS = ("Custom", "TensorFlow", "ScikitLearn", "Onnx", "PyTorch", "TFKeras", "MLflow")
-"""What `Model.Framework` spells; another word is kept as it is, and cannot be deployed without code."""
+"""The names of `Model.Framework`; another name is stored, but such a model cannot be deployed without code."""
 _NAME = re.compile(r"[a-zA-Z0-9][\w.-]{0,254}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What a service with no code of its own may use."""
+    """The resources of a service that has no code of its own."""
 
     cpu: float | None = None
     memory_gb: float | None = None
@@ -26,7 +26,7 @@ class Resources:
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A registered version; it stays as it is, but for its tags, properties that are added, and its description."""
+    """A registered version. Only its tags, its description and added properties can change."""
 
     workspace: str
     name: str
@@ -35,7 +35,7 @@ class Model:
     manifest: str
     """Blob hash of the list of its files (`domain/files.py`)."""
     path: str
-    """The segment that all its files are in, or the one file that it is; empty for several that stand beside each other."""
+    """The folder that holds all its files, or its only file; empty for several files side by side."""
     size: int = 0
     framework: str = "Custom"
     framework_version: str = ""
@@ -43,12 +43,12 @@ class Model:
     tags: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     run_id: str = ""
-    """That registered it, or whose file it is; empty for one that a person brought."""
+    """Id of the run that registered it or owns its files; empty for a model that a person brought."""
     experiment: str = ""
     parent: str = ""
-    """Id of the model that this one was made from, such as by an export; empty for none."""
+    """Id of the model that this one was made from, for example by an export; empty for none."""
     datasets: tuple[tuple[str, str], ...] = ()
-    """What it was made with: (what for, such as "training data"; id of the registered dataset)."""
+    """The data that it was made with: (purpose, such as "training data"; id of the registered dataset)."""
     sample_input: str = ""
     sample_output: str = ""
     """Ids of registered datasets."""
@@ -72,7 +72,7 @@ def checked_name(name: object) -> str:
 
 
 def parse_id(text: object) -> tuple[str, int | None]:
-    """`name:version` or a name alone, which means its newest version."""
+    """`name:version`, or a name alone, which means its newest version."""
     name, mark, version = str(text).rpartition(":")
     if not mark:
         return checked_name(text), None

@@ -1,4 +1,4 @@
-"""Names and paths that came from outside. Whatever becomes a file name or a row's key passes through here first."""
+"""Names and paths from outside. Everything that becomes a file name or a row's key is checked here first."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _COMPUTE = re.compile(r"[a-zA-Z]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?", re.ASCII)
 _SPOOL = re.compile(r"[a-zA-Z0-9][\w.-]{0,127}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}")
 PART = ".roost-part-"
-"""How names of files begin that are being written to a folder. Nobody is shown them, old ones are swept, and no other file may
+"""Prefix of files that are still being written to a folder. They are never shown, old ones are deleted, and no other file may
 have such a name."""
 MAX_PATH = 1024
 MAX_PART = 255
@@ -41,7 +41,7 @@ def workspace(name: object) -> str:
 
 
 def compute(name: object) -> str:
-    """The name of a cluster that is to be made."""
+    """The name of a new cluster."""
     if not isinstance(name, str) or not _COMPUTE.fullmatch(name) or name.lower() == "local":
         raise InvalidCompute(
             f"Compute target name {name!r} is not allowed.",
@@ -69,15 +69,15 @@ def blob(name: object) -> str:
 
 
 def new_run_id(experiment_name: str, now: float) -> str:
-    """`<experiment>_<epoch seconds>_<8 hex>`; the caller makes it, so that a repeated submission is the same one."""
+    """`<experiment>_<epoch seconds>_<8 hex>`; the caller makes it, so that a repeated submission is the same run."""
     return f"{experiment_name}_{int(now)}_{os.urandom(4).hex()}"
 
 
 def path(name: object) -> str:
-    """A relative path with forward slashes that stays inside whatever folder it is joined to, or InvalidInput.
+    """A relative path with forward slashes that stays inside any folder it is joined to, or InvalidInput.
 
-    The one function for every path that came from outside: names of artefacts, entries of manifests, scripts.
-    Leading `./`, doubled and trailing slashes are taken away; everything else that is odd is refused, not repaired.
+    The one function for every path from outside: names of artefacts, entries of manifests, scripts. Leading `./`, doubled and
+    trailing slashes are removed; everything else that is odd is refused, not repaired.
     """
     if not isinstance(name, str):
         raise InvalidInput(f"A path must be text, got {type(name).__name__} {name!r}.")
@@ -92,11 +92,11 @@ def path(name: object) -> str:
 _BACKSLASH, _NOT_TEXT, _CONTROL = "it has a backslash", "it is not UTF-8", "it has a control character"
 _BEING_WRITTEN = f"names that begin with `{PART}` are for files that are being written"
 ODD = (_BACKSLASH, _NOT_TEXT, _CONTROL, _BEING_WRITTEN)
-"""What a file of a folder may be called, and is passed over for; anything else of a name is a mistake of whoever gives it."""
+"""Problems that files in a folder can have, so that they are skipped; every other problem is the caller's mistake."""
 
 
 def problem(name: str) -> str:
-    """Why `path` refuses it; empty when it does not."""
+    """Why `path` refuses the name; empty when it is allowed."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/"):
         return "it is absolute"
@@ -121,8 +121,8 @@ def problem(name: str) -> str:
 
 
 def address_problem(path: bytes, query: bytes) -> str:
-    """Why no request may have this path and query, as they were sent; empty when it may. The framework reads bytes that are not
-    UTF-8 as one same letter, and drops a line break at the end: two addresses would mean one file."""
+    """Why no request may have this path and query, as they were sent; empty when it may. The framework reads all bytes that are
+    not UTF-8 as the same character and drops a final line break, so two addresses would mean one file."""
     if b"%" in path or b"%" in query:
         try:
             text = unquote_to_bytes(path).decode()
@@ -135,7 +135,7 @@ def address_problem(path: bytes, query: bytes) -> str:
 
 
 def printable(name: str) -> str:
-    """A name such that it can be shown and sent: bytes of a file's name that are not UTF-8 as `\\xe9`, as shells show them."""
+    """A name that can be shown and sent: bytes that are not UTF-8 become `\\xe9`, as shells show them."""
 
     def letter(each: str) -> str:
         code = ord(each)
@@ -147,7 +147,7 @@ def printable(name: str) -> str:
 
 
 def left_out(odd: Sequence[str]) -> str:
-    """The sentence about files that are passed over since `path` refuses their names; empty when there are none."""
+    """The sentence about files that are skipped because `path` refuses their names; empty when there are none."""
     if not odd:
         return ""
     named = ", ".join(f"`{printable(name[:200])}` ({problem(name)})" for name in odd[:_NAMED])
@@ -159,7 +159,7 @@ def left_out(odd: Sequence[str]) -> str:
 def link(at: str, target: object) -> str:
     """The target of a symbolic link at path `at`, which must stay inside the same folder; InvalidInput otherwise.
 
-    `..` may only come first: after a name that is itself a link it would climb from wherever that one leads.
+    `..` may only come first: after a name that is itself a link, it would lead to the parent of that link's target.
     """
     if isinstance(target, str) and target and not target.startswith("/") and "\\" not in target and "\0" not in target:
         parts = [part for part in target.split("/") if part not in ("", ".")]

@@ -1,7 +1,7 @@
-"""A model that is deployed with no code: which handler loads it, judged by its framework and the names of its files. Pure.
+"""A model that is deployed without code: its framework and the names of its files decide which handler loads it. Pure.
 
-What cannot be deployed so is said before anything is deployed, with what to register instead. `FLOORS` and `limits` say what a
-service of it may use: what the model was registered with (`ResourceConfiguration`), and never less than its framework takes.
+A model that cannot be deployed is refused before the deployment, with a hint what to register instead. `FLOORS` and `limits` set
+the service's resources: those the model was registered with (`ResourceConfiguration`), and never less than its framework needs.
 """
 
 import math
@@ -31,7 +31,7 @@ SPELLED = {
     "mlflow": "an MLflow folder",
 }
 FLOORS = {"tensorflow": 2.0, "torchscript": 1.0, "sklearn": 0.5, "onnx": 0.5, "mlflow": 1.0}
-"""GB: what Python with the framework takes before the model is loaded, with room to work. TensorFlow alone takes 0.52."""
+"""GB that Python and the framework need before the model is loaded, with room to work. TensorFlow alone needs 0.52."""
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
 _ENDINGS = {
     "onnx": (".onnx",),
@@ -56,12 +56,12 @@ _SCRIPT = "Or deploy it with a script: InferenceConfig(entry_script, environment
 
 
 def by_framework(framework: str) -> str | None:
-    """The handler of a framework as it was registered; None for one that needs a script."""
+    """The handler of a registered framework; None for one that needs a script."""
     return HANDLERS.get(framework.replace("-", "").lower())
 
 
 def handler_for(model: Model, paths: Sequence[str]) -> str:
-    """The handler that loads a model with these files. InvalidEndpoint says what to register instead."""
+    """The handler that loads a model with these files. InvalidEndpoint has a hint what to register instead."""
     if _named(paths, ("MLmodel",)):
         return "mlflow"
     handler = by_framework(model.framework)
@@ -96,14 +96,14 @@ def candidates(handler: str, paths: Sequence[str]) -> list[str]:
             return folders
     found = [path for path in paths if path.lower().endswith(_ENDINGS[handler])]
     if not found and len(paths) == 1 and handler != "tensorflow":
-        return list(paths)  # a single file of any name: the handler says when it is none of its own
+        return list(paths)  # a single file of any name: the handler reports when it cannot load it
     main = [path for path in found if PurePosixPath(path).stem == "model"]
     return main if len(main) == 1 else found
 
 
 def limits(model: Model, handler: str, given: Limits | None = None) -> tuple[Limits, str]:
-    """What the service may use: what was given at the deployment, else what the model was registered with; and a line for a
-    person when the memory asked for is less than the framework itself takes."""
+    """The service's limits: those of the deployment, else those the model was registered with. Also a message when the requested
+    memory is less than the framework itself needs."""
     wished = model.resources
     if given is None:
         made = Limits()
@@ -123,7 +123,7 @@ def limits(model: Model, handler: str, given: Limits | None = None) -> tuple[Lim
 
 
 def threads(cpu: float, handler: str) -> Mapping[str, str]:
-    """Variables that keep a replica's libraries to the processors it may use."""
+    """Variables that limit a replica's libraries to its processors."""
     count = str(max(1, math.ceil(cpu)))
     named = {"OMP_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count, "MKL_NUM_THREADS": count}
     if handler in ("tensorflow", "mlflow"):
@@ -132,7 +132,7 @@ def threads(cpu: float, handler: str) -> Mapping[str, str]:
 
 
 def _likely(paths: Sequence[str]) -> str:
-    """What its files look like."""
+    """A hint which framework the files belong to."""
     if handler := _looks(paths):
         return f"Its files look like that of {SPELLED[handler]}: register it with model_framework={SPELLED[handler]}."
     known = ", ".join(each for name, each in SPELLED.items() if name != "mlflow")
@@ -140,7 +140,7 @@ def _likely(paths: Sequence[str]) -> str:
 
 
 def _looks(paths: Sequence[str]) -> str:
-    """The handler that the files look like; empty when they look like none, or several."""
+    """The only handler that fits the files; empty when none or several fit."""
     fitting = [handler for handler in _ENDINGS if candidates(handler, paths) and _by_ending(handler, paths)]
     return fitting[0] if len(fitting) == 1 else ""
 

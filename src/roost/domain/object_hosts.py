@@ -1,7 +1,7 @@
-"""The address of an object store that a person gives: read by one strict grammar and written anew from its parts. Pure.
+"""A person's address of an object store: parsed by one strict grammar and written again from its parts. Pure.
 
-Python and the client that goes there read odd addresses differently: `http://127.0.0.9\\.amazonaws.com` is a host of Amazon's
-for the one and 127.0.0.9 for the other. What both read alike is all that is taken.
+Python and the HTTP client parse odd addresses differently: `http://127.0.0.9\\.amazonaws.com` is a host of Amazon's
+for the one and 127.0.0.9 for the other. Only addresses that both parse in the same way are accepted.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ _ADDRESS = re.compile(
 )
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
-"""Hosts whose last part is a number: clients read them as addresses, 2130706433 and 0x7f.1 too."""
+"""Hosts whose last part is a number: clients read them as IP addresses, also 2130706433 and 0x7f.1."""
 _PORTS = {"http": 80, "https": 443}
 _REGION = r"[a-z]{2,4}(?:-[a-z]+){1,3}-[0-9]"
 _LABEL = r"[a-z0-9][a-z0-9-]{0,62}"
@@ -34,7 +34,7 @@ _SERVICES = tuple(
         r"storage\.(?:[a-z]+-[a-z]+[0-9]{1,2}\.rep\.)?googleapis\.com",
     )
 )
-"""Object stores of the providers. Not their whole domains: those hold machines, gateways and web sites of everybody."""
+"""Object stores of the providers. Not their whole domains, which also hold other people's machines, gateways and web sites."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Address:
         return usual and any(service.fullmatch(self.host) for service in _SERVICES)
 
     def among(self, known: Sequence[str]) -> bool:
-        """Whether a list names it: `host` for any port of it, `host:port` for one."""
+        """True when a list contains it: `host` for any port, `host:port` for one."""
         port = self.port or _PORTS[self.scheme]
         return not {self.host, self.host.strip("[]"), f"{self.host}:{port}"}.isdisjoint(each.lower() for each in known)
 

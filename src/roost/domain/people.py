@@ -1,4 +1,4 @@
-"""Callers and their tokens. What a caller may do is the table of `permissions.py`."""
+"""Callers and their tokens. The table of `permissions.py` has the actions that a caller may do."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from roost.domain.permissions import Action, Role, may
 
 
 class TokenKind(StrEnum):
-    """How a token comes to us; it counts in no other way."""
+    """How a token is sent; the kind has no other meaning."""
 
     KEY = "key"
     """In the Authorization header, from a program."""
@@ -21,12 +21,12 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Who a deed is done for, and in which role. Every deed of `services/` takes one."""
+    """The user for whom a deed is done, and the role. Every deed of `services/` takes one."""
 
     user: str
     role: Role
     run_id: str = ""
-    """The run whose token it is, for the role RUN; empty for all others."""
+    """The run of the token, for the role RUN; empty for all others."""
 
     def __post_init__(self) -> None:
         if (self.role is Role.RUN) != bool(self.run_id):
@@ -37,14 +37,14 @@ class Caller:
         return self.role is Role.RUN
 
     def require(self, action: Action) -> None:
-        """Forbidden unless the caller's role may do this."""
+        """Raises Forbidden unless the caller's role may do this."""
         if not may(self.role, action):
             name, hint = _REFUSED[self.role]
             name = name.format(run_id=self.run_id)
             raise Forbidden(f"{name} may not do this: it has no permission {action.value!r}.", hint=hint)
 
     def require_run(self, run_id: str, above: Sequence[str] = ()) -> None:
-        """A person, or the token of this run or of one of those above it."""
+        """Raises Forbidden for the token of a run that is neither this one nor above it."""
         if self.is_run and self.run_id != run_id and self.run_id not in above:
             raise Forbidden(f"The token of run {self.run_id} does not reach run {run_id}.")
 
@@ -64,7 +64,7 @@ _REFUSED: Mapping[Role, tuple[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """What is stored of a token: never the token itself."""
+    """The stored facts of a token: never the token itself."""
 
     digest: str
     """SHA-256 of the token, hexadecimal."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """The kind of caller, known by the token that came with the request."""
+    """The kind of caller, determined by the token of the request."""
 
     ANYONE = "anyone"
     """No token."""
@@ -35,7 +35,7 @@ class Scope(StrEnum):
 
 
 class Action(StrEnum):
-    """Everything that a caller can do, as NOUN_VERB. A new one is a person's alone until ALLOWED gives it to others."""
+    """Everything that a caller can do, as NOUN_VERB. A new action is for persons only until ALLOWED gives it to other roles."""
 
     # The control plane.
     HEALTH_READ = "health.read"
@@ -64,7 +64,7 @@ class Action(StrEnum):
     ENVIRONMENT_REGISTER = "environment.register"
     ENVIRONMENT_READ = "environment.read"
     BUILD_LOOK_UP = "build.look-up"
-    """Also forgets a lock."""
+    """Also deletes a lock."""
     BUILD_REPORT = "build.report"
     ARCHIVE_WRITE = "archive.write"
     ARCHIVE_READ = "archive.read"
@@ -135,7 +135,7 @@ class Action(StrEnum):
     ENDPOINT_KEY_CHANGE = "endpoint.key.change"
     ENDPOINT_TOKEN_CREATE = "endpoint.token.create"
     ENDPOINT_RECORD_READ = "endpoint.record.read"
-    """What people sent to an endpoint."""
+    """Requests that people sent to an endpoint."""
 
 
 READS = frozenset(
@@ -180,8 +180,8 @@ _BROWSER = frozenset(
         Action.ENDPOINT_READ,
     }
 )
-"""A page reads, cancels a run and edits its labels. It shows what runs wrote, and an attacker who takes it over has its session.
-So a session can do nothing that gives it more than it has: start code (which could read the token), read a secret, a key or a
+"""A page reads, cancels a run and edits its labels. It shows text that runs wrote; an attacker who takes over the page has its
+session. So a session has no action that extends its rights: start code (which could read the token), read a secret, a key or a
 backup, register a folder as data, let others in."""
 
 _RUN = frozenset(
@@ -221,10 +221,10 @@ _RUN = frozenset(
         Action.MODEL_CHANGE,
     }
 )
-"""What a script needs of its own run, and of the data and models of its workspace."""
+"""The actions that a script needs on its own run, and on the data and models of its workspace."""
 
 _SYSTEM = frozenset({Action.SWEEP, Action.RUN_CANCEL})
-"""The deeds that loops share with callers; what only loops do is no deed."""
+"""The deeds that loops share with callers; work that only loops do is no deed."""
 
 ALLOWED: Mapping[Role, frozenset[Action]] = {
     Role.ANYONE: _ANYONE,

@@ -1,4 +1,4 @@
-"""What an engine hands to an agent: everything it needs to know, as one value that can be printed and compared."""
+"""A plan: everything that an engine gives to an agent, as one value that can be printed and compared."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,18 +10,18 @@ LOOPBACK = "127.0.0.1"
 
 
 def mark(seat: str, device: int, inode: int) -> str:
-    """What the processes of a run carry, to be found again by their own control plane alone: the run, and its home's folder by
-    device and inode. A home that was copied or restored has the same runs, and is another folder."""
+    """The mark that a run's processes carry, so that only their own control plane finds them again: the seat, and the home's
+    folder by device and inode. A copied or restored home has the same runs but is another folder."""
     return f"{seat}@{device:x}-{inode:x}"
 
 
 def seat(run_id: str, node_rank: int = 0, attempt: int = 1) -> str:
-    """One agent's place in a run: what its folder is called. The run's id alone for the first node at the first attempt."""
+    """One agent's place in a run, and the name of its folder. Only the run's id for the first node at the first attempt."""
     return run_id + (f"+{node_rank}" if node_rank else "") + (f"~{attempt}" if attempt > 1 else "")
 
 
 def run_of(seat: str) -> str:
-    """The run that a seat is in; neither sign can stand in a run's id."""
+    """The run of a seat; neither separator can be part of a run's id."""
     return seat.partition("~")[0].partition("+")[0]
 
 
@@ -31,7 +31,7 @@ class Errand(StrEnum):
     BUILD = "build"
     """Lock and build the run's environment; the run itself comes later."""
     SALVAGE = "salvage"
-    """The agent is gone: end what is left of its processes, ship what it left behind, report the end."""
+    """The agent is gone: end its remaining processes, ship the data that it left behind, report the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,33 +44,33 @@ class Plan:
     spec: RunSpec
     subscription_id: str = ""
     resource_group: str = ""
-    """Of the workspace, for scripts that look for them."""
+    """Of the workspace, for scripts that read them."""
     errand: Errand = Errand.RUN
     lock: str = ""
     """Blob of the lock of the run's environment; empty for none."""
     index_lock: str = ""
-    """For a build: blob of the lock of the same recipe that a package index gave before; empty for none."""
+    """For a build: blob of the recipe's earlier lock from a package index; empty for none."""
     conda_packages: str = INDEX_IF_UNREACHABLE
-    """For a build: where conda packages may come from, one of `PACKAGE_SOURCES`."""
+    """For a build: the allowed sources of conda packages, one of `PACKAGE_SOURCES`."""
     archive: bool = False
-    """Whether a build agent keeps every file of what it has built."""
+    """True when a build agent stores every file of its build."""
     image: str = ""
-    """Id of the image that the script runs in, once the node has it; empty for no container."""
+    """Id of the script's image, once the node has it; empty for no container."""
     node_rank: int = 0
-    """Of `spec.node_count`; each node has an agent of its own."""
+    """Of `spec.node_count`; each node has its own agent."""
     attempt: int = 1
-    """Counts up when a run that lost a node of low priority begins again."""
+    """Increases when a run that lost a low-priority node starts again."""
     node: str = ""
-    """Id of the cluster's node it runs on; empty on `local`, which has none."""
+    """Id of its node in the cluster; empty on `local`, which has none."""
     preemptible: bool = False
-    """Whether its node may be taken away: then `./outputs` is kept while the script runs."""
+    """True when its node can be taken away: then `./outputs` is saved while the script runs."""
     gpus: tuple[int, ...] = ()
     """Indexes of the GPUs that the script sees; empty for all that the node has."""
     cores: int = 0
     memory: int = 0
-    """What a node of its cluster's size has, memory in bytes; held to where the node allows it. 0 for no limit."""
+    """The size of the cluster's nodes, memory in bytes; enforced where the node allows it. 0 for no limit."""
     address: str = LOOPBACK
-    """Where other nodes of this machine reach it."""
+    """The address at which other nodes of this machine reach it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +79,7 @@ class Access:
 
     url: str
     token: str
-    """Scoped to the run."""
+    """Limited to the run."""
     endpoint_file: str = ""
-    """Where its current address is written (it may come back on another port), for agents that share its disk; else empty."""
+    """The file with the control plane's current address (its port may change after a restart), for agents on the same disk; else
+    empty."""

@@ -1,7 +1,7 @@
-"""What has to be installed for an environment: a definition (`environments.py`) becomes a recipe, whose key names its build.
+"""Recipes: a definition (`environments.py`) becomes the list of what must be installed; a recipe's key names its build.
 
-Start with `recipe`. A recipe says which Python, which conda packages from which channels, which pip requirements, and in which
-image; the builders in `roost.environments` lock it and install the lock.
+Start with `recipe`. A recipe has the Python, the conda packages and their channels, the pip requirements, and the image; the
+builders in `roost.environments` lock it and install the lock.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from roost.domain.containers import DockerUse, secret_name, wishes
 from roost.domain.errors import InvalidInput
 
 BASICS = ("pip", "setuptools", "wheel")
-"""What conda's Python brings along, and scripts of those years take for granted."""
+"""Packages that conda's Python includes, and that scripts of those years expect."""
 _AZURE_IMAGE = re.compile(r"(mcr\.microsoft\.com/)?azureml/", re.IGNORECASE)
 _LIMIT = r"(?:[<>]=?|!=|~=|==)\d[\w.]*"
 _RANGE = re.compile(rf"{_LIMIT}(?:,{_LIMIT})*")
@@ -25,27 +25,27 @@ _VERSION = re.compile(r"(>=|<=|==|!=|=|>|<|~=)?\s*(\d+(?:\.\d+){0,2})(?:\.\*)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """The container that the run is in."""
+    """The container of the run."""
 
     reference: str = ""
     """Its name, in a registry or in the engine's own store."""
     dockerfile: str = ""
-    """The text that it is built from, instead of a name."""
+    """The Dockerfile to build it from, instead of a name."""
     own_python: bool = False
     """Nothing is installed: the image's Python runs the script."""
     plain: bool = False
-    """One of Azure's, which mean a plain Linux: where it cannot be had, the packages are installed natively."""
+    """One of Azure's images, which only mean a plain Linux: where it is not available, the packages are installed natively."""
     interpreter: str = ""
-    """The Python in it, by name or path; empty to look for one."""
+    """The Python in the image, by name or path; empty to search for one."""
     registry: str = ""
     username: str = ""
     secret: str = ""
-    """Name in the key vault of the password that the registry wants."""
+    """Name in the key vault of the registry's password."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What has to be installed. Two definitions that ask for the same have one recipe, and share its build."""
+    """What must be installed. Definitions with the same content have one recipe and share its build."""
 
     python: str
     """`3.8`, `3.6.2`, or a range such as `>=3.7,<3.9`; empty for any."""
@@ -54,15 +54,15 @@ class Recipe:
     packages: tuple[str, ...] = ()
     """Conda packages beside Python, as their specs, sorted."""
     channels: tuple[str, ...] = ()
-    """Where conda packages come from, the first before the others; empty for the machine's own."""
+    """The sources of conda packages, in order; empty for the machine's own."""
     image: Image | None = None
     """None to install natively."""
     notes: tuple[str, ...] = ()
-    """What is not as the environment's name says, for the log and the lock."""
+    """The differences from the environment's name, for the log and the lock."""
 
     @property
     def index_key(self) -> str:
-        """Names the build with conda packages from a package index, which is never taken for one from channels."""
+        """Names the build with conda packages from a package index, which is never used as a build from channels."""
         return hashlib.sha256(f"{self.key}\nindex".encode()).hexdigest()
 
     @property
@@ -70,14 +70,15 @@ class Recipe:
         parts: list[object] = [self.python, self.requirements]
         if self.packages or self.channels or self.image:
             parts += [self.packages, self.channels, asdict(self.image) if self.image else None]
-        if self.notes:  # they stand in the lock
+        if self.notes:  # they are part of the lock
             parts += [{"notes": self.notes}]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def recipe(definition: Mapping[str, Any], use: DockerUse | None = None) -> Recipe | None:
-    """What to install, and in which image; None when the user manages it. InvalidInput names what cannot be built."""
-    wishes(definition, use)  # that the container can be had as it is asked for
+    """The packages to install and the image; None when the user manages them. InvalidInput names the part that cannot be
+    built."""
+    wishes(definition, use)  # refuses container settings that Roost does not support
     image = image_of(definition, use)
     python = _part(definition, "python")
     if python.get("userManagedDependencies"):
@@ -90,17 +91,17 @@ def recipe(definition: Mapping[str, Any], use: DockerUse | None = None) -> Recip
 
 
 def check_python(name: str, made: Recipe | None) -> None:
-    """That the environment of that name says which Python it wants, as one that is submitted has to."""
+    """InvalidInput unless the environment names its Python, which a submitted environment must do."""
     if made is None or made.python or (made.image and made.image.own_python):
         return
-    if not any(conda.name_of(each) == "python" for each in made.packages):  # one with its build is among these
+    if not any(conda.name_of(each) == "python" for each in made.packages):  # a Python with its build is here
         raise InvalidInput(
             f"Environment {name!r} does not say which Python.", hint="Add python=3.11 to its dependencies."
         )
 
 
 def _notes(definition: Mapping[str, Any]) -> tuple[str, ...]:
-    """Of a curated environment: a sentence for each thing that is not as its name says."""
+    """For a curated environment: one sentence for each difference from its name."""
     found = definition.get("notes") or ()
     if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
         raise InvalidInput(f"`notes` of an environment must be a list of texts, got {found!r}.")
@@ -125,8 +126,8 @@ def _packages(python: Mapping[str, Any]) -> Recipe:
 
 
 def refuse_credentials(definition: Mapping[str, Any]) -> None:
-    """InvalidInput for one in the clear, in a channel or the address of a requirement, where the definition is kept. Whatever
-    else is wrong with it is said when it is used."""
+    """InvalidInput for a credential in clear text in a channel or in a requirement's address, since definitions are stored. Other
+    errors are reported when the environment is used."""
     file = _part(_part(definition, "python"), "condaDependencies")
     channels, items = (file.get(key) or () for key in ("channels", "dependencies"))
     for channel in channels if isinstance(channels, list | tuple) else ():
@@ -142,7 +143,7 @@ def refuse_credentials(definition: Mapping[str, Any]) -> None:
 
 
 def variables(definition: Mapping[str, Any]) -> dict[str, str]:
-    """What the environment's conda file sets for the script."""
+    """The script's variables from the environment's conda file."""
     return conda.variables(_part(_part(definition, "python"), "condaDependencies"))
 
 
@@ -154,8 +155,8 @@ def _part(mapping: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def image_of(definition: Mapping[str, Any], use: DockerUse | None = None) -> Image | None:
-    """The container that a run is in; None for none. One of Azure's counts where Docker is asked for; any other always, unless
-    the run says that it wants no Docker."""
+    """The container of a run; None for none. An image of Azure's is used only where Docker is requested; any other always, unless
+    the run disables Docker."""
     docker = _part(definition, "docker")
     reference, dockerfile = str(docker.get("baseImage") or ""), str(docker.get("baseDockerfile") or "")
     plain = not dockerfile and bool(is_azure(reference))
@@ -178,12 +179,12 @@ def image_of(definition: Mapping[str, Any], use: DockerUse | None = None) -> Ima
 
 
 def is_azure(reference: str) -> bool:
-    """Whether an image is one of Azure's, which mean a plain Linux with MPI."""
+    """True for an image of Azure's; these only mean a plain Linux with MPI."""
     return bool(_AZURE_IMAGE.match(reference))
 
 
 def _pip_itself(version: str | None) -> list[str]:
-    """The requirement for pip where a conda file names it, from conda's words; of a whole version with its build the version."""
+    """The pip requirement for a conda file that names pip; the build after a whole version is dropped."""
     if version is None or version in ("", "*"):
         return [] if version is None else ["pip"]
     exact = re.fullmatch(r"={0,2}(\d[\w.]*?)(\.?\*)?(?:[= ]\S+)?", version)
@@ -196,7 +197,7 @@ def _pip_itself(version: str | None) -> list[str]:
 
 
 def python_wanted(version: str) -> str:
-    """Conda's words for a Python as `3.8`, `3.6.2` or a range; empty for any."""
+    """Converts a conda spec of Python to `3.8`, `3.6.2` or a range; empty for any."""
     parts = [part.strip() for part in version.split(",") if part.strip() not in ("", "*")]
     ranges = []
     for part in parts:
@@ -211,7 +212,7 @@ def python_wanted(version: str) -> str:
 
 
 def satisfies(found: tuple[int, ...], wanted: str) -> bool:
-    """Whether a Python of version `found` is what `wanted` asks for; of an exact one any patch will do."""
+    """True when the Python version `found` satisfies `wanted`; for an exact version any patch is accepted."""
     for part in filter(None, wanted.split(",")):
         match = _VERSION.match(part)
         if match is None:

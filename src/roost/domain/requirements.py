@@ -1,5 +1,5 @@
-"""The lines of a requirements file that a node can install: each is a package, an address or an option, and none holds a
-credential that would be kept with the environment. Pure; `recipes.py` asks `checked` for every `pip:` section.
+"""The lines of a requirements file that a node can install: each is a package, an address or an option. None may hold a
+credential, since it would be stored with the environment. Pure; `recipes.py` calls `checked` for every `pip:` section.
 """
 
 import re
@@ -14,7 +14,7 @@ _OURS = re.compile(
 )
 _DATASETS = ("azureml-dataset-runtime", "azureml-dataprep")
 _BROUGHT = {"numpy", "pandas", "pyarrow"}
-"""What packages for datasets bring along: tables are read with these, and scripts import them; see decision 034."""
+"""Packages that come with those for datasets: tables are read with them, and scripts import them; see decision 034."""
 _INDEXES = ("--index-url", "--extra-index-url", "--find-links", "-i", "-f", "--trusted-host")
 _WITH_VALUE = (*_INDEXES, "--no-binary", "--only-binary")
 _ALONE = ("--no-index", "--pre")
@@ -26,13 +26,13 @@ _ONE_SIGN = re.compile(r"([A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?)\s*=(?!=)\s*(\S+)
 
 
 def package(line: str) -> str:
-    """The name of the package that a requirement is for, normalised; empty for an option."""
+    """The normalised package name of a requirement; empty for an option."""
     found = _REQUIREMENT.match(line)
     return re.sub(r"[-_.]+", "-", found[1]).lower() if found and not line.startswith("-") else ""
 
 
 def checked(lines: Iterable[str]) -> list[str]:
-    """Lines that can be installed on a node, sorted, options first; those that Roost itself stands for are left out."""
+    """The lines to install on a node, sorted, options first; packages that Roost replaces are left out."""
     options, kept = set[str](), set[str]()
     brought: set[str] = set()
     for line in (each for item in lines for each in re.sub(r"\\\r?\n", " ", item).splitlines()):
@@ -50,7 +50,7 @@ def checked(lines: Iterable[str]) -> list[str]:
 
 
 def _wanted(text: str) -> bool:
-    """Whether a requirement is installed: not what Roost itself stands for. InvalidInput for what a node cannot have."""
+    """True when a requirement is installed: Roost does not replace it. InvalidInput when a node cannot install it."""
     name = package(text)
     if one := _ONE_SIGN.match(text):
         raise InvalidInput(
@@ -71,13 +71,13 @@ def _wanted(text: str) -> bool:
 
 
 def _brought(text: str) -> set[str]:
-    """Packages that come with one which Roost stands for."""
+    """The packages that come with one that Roost replaces."""
     return _BROUGHT if package(text) in _DATASETS else set()
 
 
 def refuse_credential(text: str) -> None:
-    """InvalidInput for a password or token in the clear: requirements stand in locks and logs as they are written."""
-    for found in _CREDENTIAL.finditer(_SSH.sub("ssh://", text)):  # the name in git+ssh://git@host lets nobody in
+    """InvalidInput for a password or token in clear text: locks and logs contain requirements unchanged."""
+    for found in _CREDENTIAL.finditer(_SSH.sub("ssh://", text)):  # the user of git+ssh://git@host is no credential
         if not is_variable(found[1]):
             shown = _CREDENTIAL.sub("", text)
             raise InvalidInput(
@@ -87,14 +87,14 @@ def refuse_credential(text: str) -> None:
 
 
 def is_variable(user: str) -> bool:
-    """Whether what stands before the @ of an address gives nothing away: its password, or the token instead of a name and a
-    password, is a variable of the node's."""
+    """True when the part before the @ of an address holds no secret: its password, or the token that replaces name and password,
+    is a variable of the node."""
     name, _, password = user.partition(":")
     return _VARIABLES.fullmatch(password or name) is not None
 
 
 def _options(text: str) -> list[str]:
-    """The options of a line, each by itself."""
+    """The separate options of a line."""
     found = re.split(r"\s+(?=-)", text)
     for each in found:
         parts = _OPTION.fullmatch(each)

@@ -1,7 +1,7 @@
-"""A run: what was asked for (RunSpec), what exists (Run), and the one door through which its status changes (`advance`).
+"""A run: the request (RunSpec), the existing run (Run), and the only function that changes its status (`advance`).
 
-Times are seconds since the epoch, UTC. A status says where a run stands, a reason why; each move leaves a RunEvent, and
-the list of those is the answer to "why is it waiting?" and "what happened?".
+Times are seconds since the epoch, UTC. A run has a status, and a reason for it. Each change adds a RunEvent; the list of events
+answers "why is it waiting?" and "what happened?".
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class RunStatus(StrEnum):
 
     @property
     def holds_node(self) -> bool:
-        """An agent has been started for it, or may have been, and it has not ended."""
+        """True when an agent was started for it, or may have been, and it has not ended."""
         return self in HOLDS_NODE
 
 
@@ -55,19 +55,19 @@ HOLDS_NODE = frozenset(
 
 
 class Reason(StrEnum):
-    """Why a run stands where it stands."""
+    """Why a run has its status."""
 
     NONE = ""
     SUBMITTED = "submitted"
     WAITING_FOR_ENVIRONMENT = "waiting_for_environment"
     WAITING_FOR_BUILD = "waiting_for_build"
-    """Its environment is built for another run, or as many environments are built as may be at once."""
+    """Its environment is being built for another run, or the limit of parallel builds is reached."""
     BUILDING_ENVIRONMENT = "building_environment"
     BUILD_LOST = "build_lost"
     ENVIRONMENT_FAILED = "environment_failed"
     WAITING_FOR_NODE = "waiting_for_node"
     WAITING_IN_QUEUE = "waiting_in_queue"
-    """The queue of its engine holds its agent back; the message has the queue's words."""
+    """Its agent waits in the queue of its engine; the message has the queue's text."""
     NODE_GIVEN = "node_given"
     AGENT_STARTED = "agent_started"
     SCRIPT_STARTED = "script_started"
@@ -92,36 +92,36 @@ class Reason(StrEnum):
     NODE_FAILED = "node_failed"
     """One of its nodes failed: the others are ended."""
     NODES_DONE = "nodes_done"
-    """Those of its nodes that it waits for are done: the others are ended."""
+    """The nodes that the run waits for are done: the others are ended."""
     PREEMPTED = "preempted"
-    """A node of low priority was taken away: it begins again on others."""
+    """A low-priority node was taken away: the run starts again on other nodes."""
 
 
 ENDINGS = frozenset({Reason.NODE_FAILED, Reason.NODES_DONE, Reason.PREEMPTED})
-"""Why agents are told to end a run that nobody has cancelled."""
+"""Why agents must end a run that no person has cancelled."""
 
 
 MARKS: Mapping[Reason, RunStatus] = {
     Reason.MARKED_FAILED: RunStatus.FAILED,
     Reason.MARKED_COMPLETED: RunStatus.COMPLETED,
 }
-"""Ends that a person asks for from outside, and the status that the run then gets, however its processes end."""
+"""Ends that a person requests from outside, and the status that the run then gets, regardless of how its processes end."""
 
 
 class RunKind(StrEnum):
-    """Where the run's process comes from."""
+    """How the run's process starts."""
 
     SCRIPT = "script"
     """Submitted: an engine starts an agent, the agent starts the script."""
     INTERACTIVE = "interactive"
     """`start_logging`: the run lives in the caller's own process."""
     REPLICA = "replica"
-    """Of an endpoint: as a submitted one, but it takes no place of its target, and goes on until it is cancelled."""
+    """Of an endpoint: like a submitted run, but it takes no place of its target and continues until it is cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """What was asked for; it never changes once submitted."""
+    """The request; it never changes after submission."""
 
     kind: RunKind = RunKind.SCRIPT
     snapshot: str = ""
@@ -131,35 +131,35 @@ class RunSpec:
     command: tuple[str, ...] = ()
     """The program and its arguments, instead of a script."""
     shell: bool = False
-    """Whether `command` is one text, which the node's shell takes apart."""
+    """True when `command` is one text, which the node's shell splits."""
     arguments: tuple[str, ...] = ()
     target: str = "local"
     interpreter: str = ""
-    """Absolute path of the Python that runs the script; with no environment, the one that submitted."""
+    """Absolute path of the Python that runs the script; without an environment, the Python that submitted the run."""
     environment_variables: Mapping[str, str] = field(default_factory=dict)
     timeout_seconds: float | None = None
     """Counted from the start of the script on the node's own clock."""
     node_count: int = 1
-    """It gets all of them at once, or waits."""
+    """The run gets all of them at once, or waits."""
     launch: str = "single"
     """A key of `roost.launch.LAUNCHES`."""
     topology: Topology = field(default_factory=Topology)
-    """Which processes it has on its nodes."""
+    """The processes on its nodes."""
     priority: int = 0
-    """Of those who wait for a cluster, the highest is next."""
+    """Of the runs that wait for a cluster, the highest is next."""
     environment: EnvironmentUse | None = None
-    """None for the interpreter as it is; else what its definition asks for is installed first."""
+    """None for the interpreter as it is; else its definition is installed first."""
     docker: DockerUse | None = None
-    """How the run's container is set up; None as the environment says."""
+    """The settings of the run's container; None for the environment's."""
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
     serving: Serving | None = None
-    """Of a replica: what it serves."""
+    """The model and its settings, for a replica."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """A run as the caller sends it. Sent twice, it is the same run."""
+    """A run as the caller sends it. A repeated submission is the same run."""
 
     id: str
     experiment: str
@@ -173,7 +173,7 @@ class Submission:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What exists."""
+    """An existing run."""
 
     id: str
     workspace: str
@@ -186,36 +186,36 @@ class Run:
     status: RunStatus = RunStatus.NOT_STARTED
     reason: Reason = Reason.SUBMITTED
     message: str = ""
-    """Words for people, with values: the last error lines, the node, what it waits for."""
+    """Text for people, with values: the last error lines, the node, what it waits for."""
     display_name: str = ""
     description: str = ""
-    """What its people say of it; they may change it at any time."""
+    """The description by its people; they can change it at any time."""
     parent_id: str | None = None
     started_at: float | None = None
-    """When the script (or the interactive run) began."""
+    """Time when the script (or the interactive run) started."""
     ended_at: float | None = None
     exit_code: int | None = None
-    """Of the script; negative for a signal, as subprocess has it."""
+    """The script's exit code; negative for a signal, as in subprocess."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     given_tags: Mapping[str, str | None] = field(default_factory=dict)
-    """Those it was submitted with, whatever became of them: what a repetition has too."""
+    """The tags at its submission, regardless of later changes: a repetition gets the same."""
     properties: Mapping[str, str] = field(default_factory=dict)
     revision: int = 1
-    """Grows with every change; long polls wait for it to pass a value."""
+    """Increases with every change; long polls wait until it passes a value."""
     handle: str = ""
-    """The engine's own word for the agents of this run; opaque."""
+    """The engine's handle for the agents of this run; opaque."""
     heard_at: float | None = None
-    """When an agent or client last spoke."""
+    """Time of the last report from an agent or client."""
     attempt: int = 1
-    """Counts up when it begins again after its nodes were taken away."""
+    """Increases when it starts again after its nodes were taken away."""
     ending: Reason = Reason.NONE
-    """One of ENDINGS from the moment when its agents are to end it; they hear of it as of a cancel. One of MARKS when a person
-    has said how it is to end."""
+    """One of ENDINGS once its agents must end it; they receive it like a cancel. One of MARKS once a person has set how it
+    ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunEvent:
-    """Something that happened to a run. `to` is the status it leads to, if that move is allowed."""
+    """An event of a run. `to` is the status that it leads to, if that change is allowed."""
 
     to: RunStatus
     at: float
@@ -245,17 +245,17 @@ MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
 
 
 MAX_ATTEMPTS = 10
-"""So often is a run begun that loses its nodes of low priority."""
+"""The number of times that a run starts when it loses its low-priority nodes."""
 
 
 def lost_its_nodes(run: Run, to: RunStatus) -> bool:
-    """Whether an end is due to nodes that were taken away, and to nothing that the run or a person did."""
+    """True when an end is caused by nodes that were taken away, and by nothing that the run or a person did."""
     going = not run.status.is_terminal and run.status is not RunStatus.CANCEL_REQUESTED
     return going and run.ending is Reason.PREEMPTED and to in (RunStatus.FAILED, RunStatus.CANCELED)
 
 
 def resumed(run: Run, event: RunEvent) -> RunEvent:
-    """What becomes of an event: a run that fails because its nodes were taken away waits again instead, up to a limit."""
+    """The event, replaced when its nodes were taken away: then the run waits again instead of failing, up to a limit."""
     if not lost_its_nodes(run, event.to):
         return event
     if run.attempt >= MAX_ATTEMPTS:
@@ -269,8 +269,8 @@ _ASKED = frozenset({Reason.CANCELED_BY_USER, *MARKS})
 
 
 def marked(run: Run, event: RunEvent) -> RunEvent:
-    """What becomes of the end of a run that a person has marked: the status and the words are the person's. What its agent could
-    not keep is said below them."""
+    """The event, replaced when it ends a run that a person has marked: status and message are the person's. The agent's report of
+    data that it could not save follows below."""
     if run.ending not in MARKS or not event.to.is_terminal or run.status.is_terminal:
         return event
     more = event.message if event.to is RunStatus.CANCELED else ""
@@ -282,12 +282,11 @@ def marked(run: Run, event: RunEvent) -> RunEvent:
 
 
 def advance(run: Run, event: RunEvent) -> Run:
-    """The run after the event. The same run, unchanged, when the event says nothing new; Conflict when it is not allowed.
+    """The run after the event. The same run, unchanged, when the event adds nothing new; Conflict when it is not allowed.
 
-    Said twice is said once: an end that is reported again, or another end after the first one, changes nothing.
-    An agent that reports progress (Running, Finalizing) while a cancel is on its way does not undo the cancel.
-    Of several requests to end it the first counts. A run whose nodes were taken away waits again, with the next attempt; why
-    agents have to end it stays until then.
+    Repetition is safe: an end that is reported again, or another end after the first one, changes nothing. An agent that reports
+    progress (Running, Finalizing) during a cancel does not undo the cancel. Of several requests to end a run, the first counts. A
+    run whose nodes were taken away waits again, with the next attempt; until then it keeps the reason why agents must end it.
     """
     if run.status.is_terminal:
         if event.to.is_terminal:

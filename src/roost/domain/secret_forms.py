@@ -1,7 +1,7 @@
-"""Forms in which a secret may stand in a text: as it is, escaped as JSON and Python do, quoted for an address, in base64. Pure.
+"""Forms in which a secret may appear in a text: unchanged, escaped as JSON and Python do, quoted for an address, in base64. Pure.
 
-Nobody who prints a request, a connection string or a header means to show the secret in it. What is enciphered, compressed or
-spelt in other ways is not found.
+This protects against secrets that are printed by accident, in a request, a connection string or a header. Encrypted, compressed
+or otherwise changed secrets are not found.
 """
 
 import base64
@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 4
-"""A shorter value would stand in every second word of a log."""
+"""A shorter value would match ordinary words of a log."""
 _WIDTHS = (76, 64)
-"""Where programs break lines of base64: e-mail's, and those of keys and certificates."""
+"""Line lengths of base64: in e-mail, and in keys and certificates."""
 _SHORTEST_PIECE = 8
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def patterns(values: Iterable[str]) -> tuple[bytes, ...]:
-    """What to look for in a log, the longest first. Values are looked for line by line: logs break and indent them."""
+    """The patterns to search for in a log, the longest first. A value is searched line by line, since logs break and indent
+    values."""
     found: set[bytes] = set()
     for value in values:
         lines = {line.strip() for line in value.splitlines()}
@@ -32,7 +33,7 @@ def patterns(values: Iterable[str]) -> tuple[bytes, ...]:
 
 
 def _escaped(line: str) -> Iterator[bytes]:
-    """A line in the spellings that leave ordinary letters as they are."""
+    """A line in the escapes that leave ordinary letters unchanged."""
     data = line.encode()
     yield data
     yield repr(data)[2:-1].encode()
@@ -62,8 +63,8 @@ def _base64(data: bytes) -> Iterator[bytes]:
 
 
 def _after(data: bytes, before: int) -> tuple[bytes, ...]:
-    """The letters that stand for these bytes alone when they come after so many others: as the end, padded or not, and when
-    others follow."""
+    """The base64 letters that depend on these bytes alone when `before` bytes precede them: at the end, padded or not, and when
+    other bytes follow."""
     first, last = -(-8 * before // 6), 8 * (before + len(data)) // 6
     letters = base64.b64encode(bytes(before) + data)
     return letters[first:], letters[first:].rstrip(b"="), letters[first:last]

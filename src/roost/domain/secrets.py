@@ -1,4 +1,4 @@
-"""Secrets of a workspace: what is known of one without its value. What of a text must not be shown: `secret_forms.py`."""
+"""Secrets of a workspace, without their values. `secret_forms.py` finds them in texts."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from roost.domain.errors import InvalidInput
 
 MAX_VALUE = 25_000
-"""Bytes of a value, as Azure's key vault has it."""
+"""Bytes of a value, as in Azure's key vault."""
 _NAME = re.compile(r"[0-9a-zA-Z-]{1,127}", re.ASCII)
 
 
@@ -17,7 +17,7 @@ class Secret:
     workspace: str
     name: str
     user: str
-    """Who set it last."""
+    """The user who set it last."""
     created_at: float
     updated_at: float
 
@@ -29,7 +29,7 @@ def checked_name(name: object) -> str:
 
 
 def checked_value(name: str, value: object) -> str:
-    """The value itself is never part of an error."""
+    """The checked value. An error never contains the value."""
     if not isinstance(value, str):
         raise InvalidInput(f"The value of secret {name!r} must be text, got {type(value).__name__}.")
     if not value:

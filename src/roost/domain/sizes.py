@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from roost.domain.compute import Machine
 
 DEFAULT_SIZE = "STANDARD_NC6"
-"""What the Azure ML SDK v1 took when none was given."""
+"""The default of the Azure ML SDK v1."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ _BY_NAME = {size.name.lower(): size for size in SIZES}
 
 
 def find(name: str) -> Size | None:
-    """By name, in whatever case; None for one that is not in the table."""
+    """By name, in any case; None when it is not in the table."""
     return _BY_NAME.get(name.lower())
 
 
 def beyond(cores: float, memory_gb: float, gpus: int, machine: Machine) -> str:
-    """Of a replica's size that this machine has not got: what was wished for, and what there is; empty for any other."""
+    """A sentence when a replica's size exceeds this machine: the request and the machine's size; else empty."""
     asked = [
         *([f"{cores:g} cores"] if cores > machine.cores else []),
         *([f"{memory_gb:g} GB"] if memory_gb > machine.memory_gb else []),
@@ -102,7 +102,7 @@ def beyond(cores: float, memory_gb: float, gpus: int, machine: Machine) -> str:
 
 
 def mapping(vm_size: str, machine: Machine) -> str:
-    """In words: what was wished for, and what there is."""
+    """A sentence with the requested size and the machine's size."""
     size = find(vm_size)
     wish = f" ({_words(size.cores, size.memory_gb, size.gpus)})" if size else ""
     there = _words(machine.cores, machine.memory_gb, machine.gpus)

@@ -1,5 +1,5 @@
-"""Spools: a stretch of a process's spool → one packed series per metric (`decode`). Written for speed: most frames are numbers of
-one size, so whole columns are cut out of a stretch of them at once. `roost_job/tracking/records.py` is the format.
+"""Spools: bytes of a process's spool → one packed series per metric (`decode`). Written for speed: most frames are numbers of one
+size, so whole columns are cut from many frames at once. `roost_job/tracking/records.py` defines the format.
 """
 
 import json
@@ -20,18 +20,18 @@ MAX_NAME = 1024
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a stretch of a spool holds."""
+    """The content of a part of a spool."""
 
     consumed: int
-    """Bytes of whole, valid frames; the rest is not there yet, or never will be."""
+    """Bytes of whole, valid frames; the rest is not written yet, or never will be."""
     names: Mapping[int, str]
-    """Names interned in this stretch."""
+    """Names that this part defines."""
     series: Sequence[Series]
     """One per metric."""
     space: Space | None
-    """From the header, when it is in this stretch."""
+    """From the header, when it is in this part."""
     damaged: bool
-    """A frame that is all there fails its checksum: nothing after it can be read."""
+    """A complete frame has a wrong checksum: nothing after it can be read."""
 
 
 _NUMBER = records.FLOAT_BODY.size
@@ -39,16 +39,16 @@ _STRIDE = records.FRAME.size + _NUMBER
 _LENGTH = _NUMBER.to_bytes(4, "little")
 _KINDS = bytes([records.FLOAT, records.INT])
 _FIXED = [*((at, bytes([byte])) for at, byte in enumerate(_LENGTH)), (records.FRAME.size, _KINDS)]
-"""What is the same in all frames of numbers: where in the frame, and the bytes it may be."""
+"""The bytes that are the same in all frames of numbers: their offset and their allowed values."""
 _BODIES = Struct(f"<{records.FRAME.size}x{_NUMBER}s")
 _LEAST_STRETCH, _WIDEST_LOOK = 8, 1 << 16
 
 
 def decode(data: bytes, names: Mapping[int, str]) -> Batch:
-    """The whole frames of `data`, which starts at a frame. `names` are those interned before; nothing is assumed of the rest.
+    """The whole frames of `data`, which starts at a frame. `names` holds the names defined before; nothing else is assumed.
 
-    A frame of an unknown kind, or of a name that was never interned, is passed over. Most frames are numbers, all of one
-    size: stretches of those are taken column by column, the rest frame by frame.
+    A frame of an unknown kind, or with an undefined name, is skipped. Most frames are numbers of one size: sequences of those are
+    decoded column by column, the rest frame by frame.
     """
     known, fresh, space = dict(names), {}, None
     pieces: dict[str, list[Series]] = {}
@@ -88,8 +88,8 @@ def decode(data: bytes, names: Mapping[int, str]) -> Batch:
 
 
 def _count_numbers(data: bytes, start: int, look: int) -> int:
-    """How many of the next frames are numbers, looking at so many. A glance ahead saves the look where it is plain that there is
-    no stretch of them."""
+    """The number of the next frames, at most `look`, that are numbers. A check of one later frame avoids the work where there is
+    clearly no long sequence."""
     glance = start + (_LEAST_STRETCH - 1) * _STRIDE
     if data[glance : glance + 4] != _LENGTH:
         return 0
@@ -102,7 +102,7 @@ def _count_numbers(data: bytes, start: int, look: int) -> int:
 
 
 def _count_valid(data: bytes, start: int, count: int) -> int:
-    """How many of these frames of numbers, from the first on, have the right checksum."""
+    """The number of these frames, from the first on, with the right checksum."""
     found = array("I", starmap(crc32, _BODIES.iter_unpack(memoryview(data)[start : start + count * _STRIDE])))
     written = _column(data, start + 4, count, "I")
     if found == written:
@@ -111,7 +111,8 @@ def _count_valid(data: bytes, start: int, count: int) -> int:
 
 
 def _column(data: bytes, at: int, count: int, code: str) -> "array[Any]":
-    """One field of `count` equal frames, packed: the first bytes of all, then the second ones, and so on; no loop over points."""
+    """One field of `count` equal frames, packed: the first bytes of all, then the second bytes, and so on; no loop over
+    points."""
     column = array(code)
     width = column.itemsize
     packed = bytearray(width * count)
@@ -124,7 +125,7 @@ def _column(data: bytes, at: int, count: int, code: str) -> "array[Any]":
 def _take_numbers(
     data: bytes, start: int, count: int, known: Mapping[int, str], pieces: dict[str, list[Series]]
 ) -> None:
-    """Frames of numbers, all valid, sorted by metric. Values stay as they are, eight bytes each, whatever they mean."""
+    """Groups frames of numbers, all valid, by metric. Values stay as they are, eight bytes each."""
     if not count:
         return
     body = start + records.FRAME.size

@@ -1,6 +1,6 @@
-"""How the processes of one run lie on its nodes: what a distributed configuration asks for, without addresses. Pure.
+"""The processes of one run on its nodes: the request of a distributed configuration, without addresses. Pure.
 
-Addresses exist once nodes are given: then `launch` makes processes of a Topology and a Place.
+Addresses exist once the nodes are given: then `launch` makes processes of a Topology and a Place.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAX_PROCESSES = 1024
 
 
 class LaunchKind(StrEnum):
-    """What `RunSpec.launch` names."""
+    """The values of `RunSpec.launch`."""
 
     SINGLE = "single"
     """The script or command, once on each node."""
@@ -23,26 +23,26 @@ class LaunchKind(StrEnum):
     PYTORCH = "pytorch"
     TENSORFLOW = "tensorflow"
     SERVE = "serve"
-    """The worker of an endpoint's replica, begun anew whenever it ends."""
+    """The worker of an endpoint's replica, restarted whenever it ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """Which processes there are; the number of nodes stands in the RunSpec."""
+    """The processes of a run; the RunSpec has the number of nodes."""
 
     processes_per_node: int = 1
-    """Of MPI and PyTorch: so many ranks on each node."""
+    """Of MPI and PyTorch: ranks on each node."""
     backend: str = ""
     """Of PyTorch: `nccl`, `gloo` or `mpi`; empty for the script's own choice."""
     workers: int = 0
     parameter_servers: int = 0
-    """Of TensorFlow: its tasks, dealt out over the nodes in turn; they end with the workers."""
+    """Of TensorFlow: its tasks, distributed over the nodes in turn; they end with the workers."""
     chief: bool = False
-    """Of TensorFlow: whether the first worker is a task of type `chief`, as strategies with parameter servers want it."""
+    """Of TensorFlow: True when the first worker is a task of type `chief`, as strategies with parameter servers require."""
 
 
 def check(launch: str, node_count: int, topology: Topology) -> None:
-    """InvalidInput says which rule is broken, and by which value."""
+    """Raises InvalidInput with the broken rule and the value."""
     if launch not in set(LaunchKind):
         known = ", ".join(sorted(LaunchKind))
         raise InvalidInput(f"No launch named {launch!r}.", hint=f"The launches here are: {known}.")
@@ -62,14 +62,14 @@ def check(launch: str, node_count: int, topology: Topology) -> None:
 
 
 def by_rank(launch: str, node_count: int, topology: Topology) -> bool:
-    """Whether it may have several processes, each with a log of its own."""
+    """True when the run may have several processes, each with its own log."""
     if launch == LaunchKind.TENSORFLOW:
         return node_count > 1 or topology.workers + topology.parameter_servers > 1
     return node_count > 1 or topology.processes_per_node > 1 or launch == LaunchKind.MPI
 
 
 def ranks_on(launch: str, node_count: int, topology: Topology, node_rank: int) -> str:
-    """Which processes a node has, in words: `2-3`, `0, 2`; empty for none."""
+    """The processes of a node in words: `2-3`, `0, 2`; empty for none."""
     if launch == LaunchKind.TENSORFLOW:
         own = range(node_rank, topology.workers + topology.parameter_servers, node_count)
         return ", ".join(map(str, own))
@@ -79,6 +79,6 @@ def ranks_on(launch: str, node_count: int, topology: Topology, node_rank: int) -
 
 
 def ports_on_a_node(launch: str, node_count: int, topology: Topology) -> int:
-    """How many free ports each node's agent looks for: one for each of its processes, and one beside."""
+    """The number of free ports that each node's agent looks for: one for each of its processes, and one more."""
     tasks = topology.workers + topology.parameter_servers
     return 1 + max(topology.processes_per_node, -(-tasks // node_count) if launch == LaunchKind.TENSORFLOW else 0)

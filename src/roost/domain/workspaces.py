@@ -1,17 +1,17 @@
-"""Workspaces and experiments: where everything a person makes is found again."""
+"""Workspaces and experiments, which hold everything that a person makes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 DEFAULT_WORKSPACE = "default"
 NO_SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
-"""Stands where scripts and files expect the subscription of a workspace that has none."""
+"""The subscription that scripts and files see for a workspace without one."""
 NO_RESOURCE_GROUP = "roost"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a workspace stood in Azure; kept for the scripts that print it."""
+    """The workspace's place in Azure; stored for scripts that print it."""
 
     subscription_id: str = ""
     resource_group: str = ""
@@ -37,4 +37,4 @@ class Experiment:
     created_at: float
     tags: Mapping[str, str | None] = field(default_factory=dict)
     archived_at: float | None = None
-    """When it was put away; None while it is active."""
+    """Time when it was archived; None while it is active."""

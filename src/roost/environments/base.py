@@ -1,4 +1,4 @@
-"""What a builder promises, what a lock looks like, and how a prefix comes to be: once, whole, under a lock of its own."""
+"""The interface of builders, the format of a lock, and the life of a prefix: made once, completely, under its own file lock."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from roost.environments.archiving.base import KeptFiles
 
 READY = ".ready"
-"""The file in a prefix that says that all of it is there; its time is when the prefix was last used."""
+"""The file in a prefix that marks it as complete; its time is the last use of the prefix."""
 _HEADER = "# roost-lock 1"
 _FACT = re.compile(r"# (python|platform|kind|source|note) (.+)")
 _NATIVE = ", installed natively (no container)"  # older locks say so there, whatever was asked for
@@ -36,13 +36,13 @@ INDEX = "index"
 """The source of a lock whose conda packages come from a package index instead of their channels."""
 
 Say = Callable[[str], None]
-"""Takes a line of the build log."""
+"""Writes a line to the build log."""
 Meanwhile = Callable[[], None]
-"""Called several times a second while something takes its time; what it raises ends the work."""
+"""Called several times a second during long work; an exception from it ends the work."""
 
 
 Fetch = Callable[[str, Path], object]
-"""Writes a blob to a file that is not there yet."""
+"""Writes a blob to a new file."""
 
 
 def _no_blobs(name: str, _: Path) -> None:
@@ -59,25 +59,25 @@ def _no_lock() -> None:
 
 @dataclass(frozen=True)
 class Private:
-    """What a builder is given beside a recipe or a lock."""
+    """The additional input of a builder, beside a recipe or a lock."""
 
     fetch: Fetch = _no_blobs
-    """Gets wheels that the user gave (`roost-blob:` lines)."""
+    """Gets wheels that the user supplied (`roost-blob:` lines)."""
     requirements: tuple[str, ...] = ()
-    """The environment's own lines: options there may have passwords, which no lock has."""
+    """The environment's own lines: their options may have passwords, which no lock has."""
     secret: Callable[[str], str | None] = _no_secret
-    """A value out of the workspace's key vault, such as the password of a registry; None when it is not there."""
+    """Reads a value from the workspace's key vault, such as the password of a registry; None when it does not exist."""
     keep: Callable[[Path], str] | None = None
-    """Makes a file a blob, for other nodes; None where there is no control plane."""
+    """Stores a file as a blob, for other nodes; None without a control plane."""
     recipe: Recipe | None = None
-    """What the lock was made of: a Dockerfile there is built again when its image is nowhere any more."""
+    """The recipe of the lock: its Dockerfile is built again when the image no longer exists anywhere."""
     conda_packages: str = INDEX_IF_UNREACHABLE
-    """Where conda packages may come from: one of `PACKAGE_SOURCES`."""
+    """The allowed sources of conda packages: one of `PACKAGE_SOURCES`."""
     index_lock: "Callable[[], Lock | None]" = _no_lock
-    """The lock of the same recipe that was made from a package index before; None for none."""
+    """The earlier lock of the same recipe from a package index; None for none."""
     kept: Callable[[], Path] | None = None
-    """Lays out what is kept of the lock (`archiving/base.py`): it is installed from that alone, with no network. None for the
-    indexes, channels and registries."""
+    """Writes out the stored files of the lock (`archiving/base.py`), which is then installed from them alone, without a network.
+    None for an installation from indexes, channels and registries."""
 
 
 class BuildFailed(RoostError):
@@ -88,19 +88,19 @@ class BuildFailed(RoostError):
 
 @dataclass(frozen=True, kw_only=True)
 class Lock:
-    """Exactly what to install; its text is what is hashed and kept."""
+    """The exact list of what to install; its text is hashed and stored."""
 
     kind: str = PIP
-    """Which builder installs it."""
+    """The builder that installs it."""
     python: str
-    """The Python it was made for, with its patch."""
+    """The Python that it was made for, with its patch."""
     platform: str
     source: str = ""
-    """`INDEX` for one whose conda packages come from there; empty for what was asked for."""
+    """`INDEX` when its conda packages come from a package index; else empty."""
     notes: tuple[str, ...] = ()
-    """What is not as it was asked for, a line each: another patch of Python, no container where an image was named."""
+    """The differences from the request, a line each: another patch of Python, no container although an image was named."""
     body: str
-    """The builder's own: for pip the lines of a requirements file, exact versions with their hashes."""
+    """The builder's own format: for pip the lines of a requirements file, exact versions with their hashes."""
 
     @property
     def text(self) -> str:
@@ -111,7 +111,7 @@ class Lock:
 
 
 def read_lock(text: str) -> Lock:
-    """InvalidInput when it is not one."""
+    """InvalidInput when the text is not a lock."""
     lines = text.split("\n")
     facts: dict[str, str] = {}
     notes = []
@@ -137,21 +137,23 @@ def read_lock(text: str) -> Lock:
 
 
 class Builder(Protocol):
-    """Makes locks and prefixes of one kind. **Processes**: whatever it starts has ended when a call returns or raises.
+    """Makes locks and prefixes of one kind. **Processes**: all that it starts have ended when a call returns or raises.
     **Twice**: both may be called again after a failure."""
 
     def resolve(self, recipe: Recipe) -> Lock:
-        """BuildFailed with the resolver's words when there is no solution."""
+        """BuildFailed with the resolver's message when there is no solution."""
 
     def install(self, lock: Lock, prefix: Path) -> None:
-        """Makes `prefix/bin/python` with everything of the lock. The folder is not there before; BuildFailed may leave a part."""
+        """Makes `prefix/bin/python` with everything in the lock. The folder does not exist before; BuildFailed may leave a part
+        of it."""
 
     def archive(self, lock: Lock, prefix: Path, kept: "KeptFiles") -> None:
-        """Keeps every file of a lock that is installed in that prefix; what cannot be had is in its `missing`."""
+        """Stores every file of a lock that is installed in that prefix; `kept.missing` lists the files that are not available."""
 
 
 def find(home: Path, lock: str) -> Path | None:
-    """The prefix of a lock (its blob's name), when it is there and whole. Only who holds it can rely on the answer."""
+    """The prefix of a lock (its blob's name), when it exists and is complete. The answer is reliable only while the caller holds
+    it."""
     prefix = _prefix(home, lock)
     try:
         os.utime(prefix / READY)
@@ -172,11 +174,11 @@ def ensure(
     meanwhile: Meanwhile,
     usable: Callable[[Path], bool] = _always,
 ) -> Path:
-    """The prefix, made if it is not there, or there and not `usable`, since what it needs beside it is gone. Any number may ask
-    at once: one installs, the others wait for it.
+    """The prefix. It is made if it does not exist, or is not `usable` because something it needs outside itself is gone. Safe to
+    call from many processes at once: one installs, the others wait.
 
-    It is made where it stays, for its scripts name their interpreter by its path; until `.ready` is written nobody uses it,
-    and what a killed process left half-made is made anew.
+    It is made at its final path, since its scripts contain the interpreter's path. Nothing uses it before `.ready` is written;
+    the rest of a killed installation is made again.
     """
     found = find(home, lock)
     if found is not None and usable(found):
@@ -187,7 +189,7 @@ def ensure(
         found = find(home, lock)
         if found is None or not usable(found):
             if prefix.exists():
-                (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
+                (prefix / READY).unlink(missing_ok=True)  # first, so that no run starts with it
                 shutil.rmtree(prefix)
             install(prefix)
             (prefix / READY).touch()
@@ -195,15 +197,15 @@ def ensure(
 
 
 def hold(home: Path, lock: str) -> int:
-    """Keeps the prefix of a lock, be it there yet or not, from being dropped as long as this descriptor is open, which a
-    process's end sees to. Waits for a drop that has begun: hold first, then find."""
+    """Protects the prefix of a lock, existing or not, from `drop` while this descriptor is open; the end of the process closes
+    it. Waits for a drop that has begun: hold first, then find."""
     prefix = _prefix(home, lock)
     prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return locks.hold(_use_file(prefix), shared=True)
 
 
 def unused(home: Path, since: float) -> list[Path]:
-    """Prefixes that no run has begun with since then, and what builds that were ended before then have left half-made."""
+    """Prefixes that no run has started with since then, and incomplete ones of builds that ended before then."""
     found = []
     for prefix in (home / "envs").glob("[0-9a-f]*/"):
         with contextlib.suppress(OSError):
@@ -213,18 +215,18 @@ def unused(home: Path, since: float) -> list[Path]:
 
 
 def last_use(prefix: Path) -> float:
-    """When a run last began with it; of one that is half-made, when something was last put into its folder."""
+    """Time when a run last started with it; for an incomplete prefix, time of the last change in its folder."""
     ready = prefix / READY
     return (ready if ready.exists() else prefix).stat().st_mtime
 
 
 def drop(prefix: Path) -> bool:
-    """Deletes a prefix, unless a run has it now or somebody makes it; whoever needs it again has it installed."""
+    """Deletes a prefix, unless a run uses it or a process makes it; it is installed again when it is needed."""
     with contextlib.ExitStack() as held:
         for path in (_use_file(prefix), _lock_file(prefix)):
             if not held.enter_context(locks.tried(path)):
                 return False
-        (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
+        (prefix / READY).unlink(missing_ok=True)  # first, so that no run starts with it
         shutil.rmtree(prefix)
         return True
 
@@ -242,14 +244,13 @@ def _lock_file(prefix: Path) -> Path:
 
 
 def held() -> tuple[int, ...]:
-    """The descriptors by which this thread is alone. Programs are started with them: what outlives a killed agent still keeps
-    others out."""
+    """The descriptors of this thread's locks. Programs inherit them: one that outlives a killed agent still holds the lock."""
     return tuple(getattr(_held, "descriptors", ()))
 
 
 @contextmanager
 def alone(path: Path, say: Say, meanwhile: Meanwhile, words: str) -> Iterator[None]:
-    """While no other process of this machine is at the same; it waits, and says so once."""
+    """Holds an exclusive lock among the processes of this machine; waits for it, and logs the wait once."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         told = False
@@ -267,6 +268,6 @@ def alone(path: Path, say: Say, meanwhile: Meanwhile, words: str) -> Iterator[No
             yield
         finally:
             _held.descriptors = before
-            locks.give_back(descriptor)  # programs that were started with it have it too
+            locks.give_back(descriptor)  # programs that inherited it have it too
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Which builder makes what: the one place that knows all of them. Each loads its libraries only when it is chosen."""
+"""Chooses the builder: the only module that knows all of them. Each loads its libraries only when it is chosen."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from roost.environments.base import CONDA, IMAGE, PIP, Builder, Meanwhile, Priva
 
 
 def kind_of(recipe: Recipe) -> str:
-    """The kind of builder that resolves a recipe on this node; the lock says which one installs it."""
+    """The kind of builder that resolves a recipe on this node; the lock names the builder that installs it."""
     if recipe.image:
         return IMAGE
     return CONDA if recipe.packages or not pythons.has(recipe.python) else PIP
@@ -25,9 +25,8 @@ def choose(
     home: Path,
     private: Private,
 ) -> Builder:
-    """The builder of that kind of lock. `environment` is added to this process's own for whatever it starts; its small files
-    are in `scratch`, which goes with whoever gave it, and what later builds find again is in `home`; `private` is what the user
-    has beside a lock."""
+    """The builder of that kind of lock. `environment` is added to this process's own for every program it starts. Small files are
+    in `scratch`, which the caller deletes; files for later builds are in `home`. `private` is the user's input beside a lock."""
     if kind == PIP:
         from roost.environments.pip.builder import UvBuilder  # noqa: PLC0415 - loaded by those who build
 

@@ -1,5 +1,5 @@
-"""What builders keep to save time later, in folders that are whole or useless: `cache/wheels/<key>` has a wheel that was compiled
-here, `cache/uv/<image>` what uv fetched and built inside an image. Each has a lock file beside it, and its folder's time is its
+"""Caches of builders, in folders that are complete or unusable: `cache/wheels/<key>` has a wheel that was compiled here,
+`cache/uv/<image>` the files that uv fetched and built inside an image. Each folder has a lock file beside it; its time is its
 last use. conda's packages are in `conda/cache.py`.
 """
 
@@ -17,12 +17,12 @@ UV = Path("cache", "uv")
 FOLDERS = (WHEELS, UV)
 """Below ROOST_HOME."""
 PART = ".part"
-"""How the name of a folder ends that is not whole yet; it begins with a dot."""
+"""Suffix of the name of an incomplete folder; the name begins with a dot."""
 
 
 @contextmanager
 def using(folder: Path) -> Iterator[None]:
-    """The folder is there and stays meanwhile, for any number at once. Waits for a drop that has begun."""
+    """Keeps the folder in existence meanwhile; many users at once are allowed. Waits for a drop that has begun."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locks.held(lock_file(folder), shared=True):
         folder.mkdir(exist_ok=True)
@@ -42,7 +42,7 @@ def unused(home: Path, since: float) -> list[Path]:
 
 
 def drop(folder: Path) -> bool:
-    """Deletes it, unless a build has it now; whoever needs it again makes it."""
+    """Deletes the folder, unless a build uses it; it is made again when it is needed."""
     with locks.tried(lock_file(folder)) as alone:
         if alone:
             shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""What is not as it was asked for, kept in the prefix: every run that begins with it says so, not only the one that built it."""
+"""The differences from the request, stored in the prefix: every run that starts with it reports them, not only its builder."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,7 +7,7 @@ _FILE = ".notes"
 
 
 def add(prefix: Path, notes: Iterable[str]) -> None:
-    """A line each; one that is there already is not said twice."""
+    """Adds a line for each note; an existing note is not repeated."""
     kept = list(dict.fromkeys([*read(prefix), *notes]))
     if kept:
         (prefix / _FILE).write_text("".join(f"{note}\n" for note in kept), encoding="utf-8")

@@ -1,5 +1,5 @@
-"""Folders and files that variables of the shell name. They may be another user's, for `su` and old shells keep variables: what
-cannot be read is passed over wherever one of these is looked into, and `roost doctor` names it (`closed`).
+"""Folders and files that variables of the shell name. They may belong to another user, since `su` and old shells keep variables.
+So unreadable ones are skipped everywhere, and `roost doctor` names them (`closed`).
 """
 
 import os
@@ -30,12 +30,12 @@ READ = (
 )
 WRITTEN = ("PIP_CACHE_DIR", "RATTLER_CACHE_DIR", "TMPDIR", "UV_CACHE_DIR", "XDG_CACHE_HOME")
 LISTS = {"PATH": ":", "XDG_CONFIG_DIRS": ":", "PYTHONPATH": ":", "PIP_FIND_LINKS": r"\s+", "UV_FIND_LINKS": r"[\s,]+"}
-"""Variables that name several places, with what stands between them."""
+"""Variables that name several paths, with their separator."""
 
 
 def closed(own: Mapping[str, str] = os.environ) -> dict[str, list[str]]:
-    """Variables, with those of their places that are passed over because this user may not use them. One that is not there at
-    all is no matter."""
+    """Variables, with those of their paths that are skipped because this user may not use them. A path that does not exist is
+    ignored."""
     found = {name: [own[name]] for name in READ if own.get(name) and is_closed(own[name])}
     found |= {name: [own[name]] for name in WRITTEN if own.get(name) and not can_write(own[name])}
     for name, separator in LISTS.items():
@@ -46,7 +46,7 @@ def closed(own: Mapping[str, str] = os.environ) -> dict[str, list[str]]:
 
 
 def is_closed(path: str) -> bool:
-    """Whether it is there, or may be, and this user may not read it."""
+    """True when the path exists, or may exist, and this user may not read it."""
     try:
         mode = os.stat(path).st_mode
     except PermissionError:
@@ -57,12 +57,12 @@ def is_closed(path: str) -> bool:
 
 
 def is_open(address: str) -> bool:
-    """Whether nothing keeps this user from it: an address elsewhere is open, and so is what is not there."""
+    """True when this user may use it: a remote address and a path that does not exist count as open."""
     return not is_closed(local(address))
 
 
 def can_write(path: str) -> bool:
-    """Whether this user may write there, or make it."""
+    """True when this user may write or create the path."""
     place = os.path.abspath(path)
     while not os.path.lexists(place):
         place = os.path.dirname(place)
@@ -70,7 +70,7 @@ def can_write(path: str) -> bool:
 
 
 def local(address: str) -> str:
-    """The path of a `file:` address or of a bare path; empty for an address elsewhere."""
+    """The path of a `file:` address or of a bare path; empty for a remote address."""
     parts = urlsplit(address)
     if parts.scheme == "file":
         return unquote(parts.path)

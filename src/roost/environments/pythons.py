@@ -31,7 +31,7 @@ class Python:
 
 
 def choose(wanted: str, own: Mapping[str, str] = os.environ) -> Python:
-    """The Python that comes nearest: of an exact patch the same or the closest one, of a range the newest."""
+    """The nearest Python: for an exact patch the same or the closest one, for a range the newest."""
     exact = [int(part) for part in wanted.split(".")] if re.fullmatch(r"\d+(\.\d+)*", wanted) else []
     minor = ".".join(wanted.split(".")[:2]) if len(exact) >= 2 else ""
     known = {each.path: each for each in found(minor, own.get("PATH", os.defpath), own.get("PYENV_ROOT", ""))}
@@ -49,7 +49,7 @@ def choose(wanted: str, own: Mapping[str, str] = os.environ) -> Python:
 
 
 def has(wanted: str, own: Mapping[str, str] = os.environ) -> bool:
-    """Whether this node has the very Python that is wanted, with its patch where one is named."""
+    """True when this node has exactly the requested Python, including a named patch."""
     try:
         return not note(choose(wanted, own), wanted)
     except BuildFailed:
@@ -57,7 +57,7 @@ def has(wanted: str, own: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_near(wanted: str, own: Mapping[str, str] = os.environ) -> bool:
-    """Whether this node has a Python that comes near enough to be taken for the one that is wanted."""
+    """True when this node has a Python near enough to replace the requested one."""
     try:
         choose(wanted, own)
     except BuildFailed:
@@ -66,19 +66,19 @@ def is_near(wanted: str, own: Mapping[str, str] = os.environ) -> bool:
 
 
 def note(chosen: Python, wanted: str) -> str:
-    """What has to be told when that one is given for what was wanted; empty when it is what was asked for."""
+    """The note when another Python replaces the requested one; empty when it is the requested one."""
     exact = re.fullmatch(r"\d+\.\d+\.\d+", wanted) is not None
     return f"Python {chosen.text}, the nearest to {wanted} on this node." if exact and chosen.text != wanted else ""
 
 
 def found(minor: str, path: str, pyenv: str) -> list[Python]:
-    """Those that answer; with a minor version only the ones whose name does not say another."""
+    """The Pythons that answer; with a minor version, only those whose name has no other version."""
     answers = [_ask(each) for each in dict.fromkeys(_candidates(path, pyenv)) if _may_be(each, minor)]
     return [each for each in answers if each is not None]
 
 
 def minors(own: Mapping[str, str] = os.environ) -> set[str]:
-    """Minor versions of Python 3 that are there. A name that says its own is believed, only the others are asked."""
+    """Installed minor versions of Python 3. A version in the name is trusted; only the others are started."""
     known = set()
     for each in dict.fromkeys(_candidates(own.get("PATH", os.defpath), own.get("PYENV_ROOT", ""))):
         said = _said(each)
@@ -94,7 +94,7 @@ def _may_be(path: str, minor: str) -> bool:
 
 
 def _said(path: str) -> str:
-    """The minor version that an interpreter's path says; empty for none."""
+    """The minor version in an interpreter's path; empty for none."""
     hint = _HINT.search(path)
     return (hint[1] or hint[2]) if hint else ""
 
@@ -104,18 +104,18 @@ def _candidates(path: str, pyenv: str) -> Iterator[str]:
     for folder in path.split(os.pathsep):
         if (
             folder and os.path.basename(folder) != "shims"
-        ):  # pyenv's shims are no interpreters; what is behind them follows
+        ):  # pyenv's shims are no interpreters; the real ones follow below
             yield from sorted(glob.glob(f"{glob.escape(folder)}/python3.*[0-9]"))
             yield f"{folder}/python3"
     home = os.path.expanduser("~")
-    # glob passes over a folder that cannot be read, where pathlib raises: these may be another user's.
+    # glob skips an unreadable folder, where pathlib raises: these may be another user's.
     yield from sorted(glob.glob(f"{glob.escape(pyenv or f'{home}/.pyenv')}/versions/*/bin/python"))
     yield from sorted(glob.glob(f"{glob.escape(home)}/.local/share/uv/python/*/bin/python"))
 
 
 @cache
 def _ask(path: str) -> Python | None:
-    """Version and true path, asked of the interpreter itself; None for what does not answer."""
+    """Version and real path, from the interpreter itself; None when it does not answer."""
     if not os.access(path, os.X_OK):
         return None
     command = [path, "-I", "-S", "-c", _ASK]

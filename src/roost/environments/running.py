@@ -1,7 +1,7 @@
-"""Programs that a builder runs: their words go into the log, without addresses or secrets; nothing outlives the call.
+"""Runs the programs of a builder: their output goes to the log, without addresses or secrets; nothing outlives the call.
 
-uv tells each download by itself, a compiler thousands of lines: `Words` say what of that is told, at most about a line a second,
-and what is told while a program is silent.
+uv reports every download, a compiler thousands of lines: `Words` selects what is logged, about one line a second at most, and
+what is logged while a program prints nothing.
 """
 
 import contextlib
@@ -19,47 +19,47 @@ from roost.environments.base import BuildFailed, Meanwhile, Say, held
 _PAUSE = 0.1
 _LAST_LINES = 30
 _FIRST_LINES, _LAST_OF_LONG = 4, 8
-"""Of an error that is longer: what it is, and how it ended."""
+"""Of a longer error: its first and its last lines."""
 _ERROR = re.compile(r"error: |\s*× ")
-_IDLE = "hint: Build failures usually indicate"  # of uv: it says nothing
+_IDLE = "hint: Build failures usually indicate"  # a hint of uv's without information
 _LAST_WORDS = 2.0
-"""Seconds in which what an ended program has said is read; one that it left in a session of its own may hold its pipe open."""
+"""Seconds for reading the last output of an ended program; a child in its own session may hold its pipe open."""
 _QUIET = 10.0
 _DOWNLOADING = re.compile(r"\s*Downloading (\S+) \(([\d.]+)\s*([KMG]?i?B)\)")
 _DOWNLOADED = re.compile(r"\s*Downloaded (\S+)")
 _MEGABYTES = {"B": 1e-6, "KiB": 1024e-6, "MiB": 1.048576, "GiB": 1073.741824}
 _LONGEST = 100
 _FILE = re.compile(r"(?<=\s)[^\s=-]\S*\.(?:cc|cpp|cxx|cu|c|o|so)\b")
-_DETAIL = "DEBUG"  # how uv marks what a compiler says
+_DETAIL = "DEBUG"  # uv's prefix for a compiler's output
 
 Hint = Callable[[str], str]
-"""The next step after a failure with these last words; empty for none."""
+"""The next step after a failure with this output; empty for none."""
 
 
 class Words:
-    """What is told of a program. `task` is what it does, in a word or two."""
+    """Selects the logged lines of a program. `task` is its work, in a word or two."""
 
     def __init__(self, task: str) -> None:
         self.task = task
 
     def heard(self, line: str) -> str:
-        """What is told of a line; empty for nothing."""
+        """The text to log for a line; empty for none."""
         return line
 
     def pulse(self, seconds: float, silent: float) -> str:
-        """Asked several times a second: a line to tell now, or none. `silent` is how long nothing was told."""
+        """Called several times a second: a line to log now, or none. `silent` is the time since the last logged line."""
         return f"{self.task}: {seconds:.0f} s." if silent > _QUIET else ""
 
 
 class Silent(Words):
-    """Its words are for whoever runs it; only that it takes its time is told."""
+    """The output is only for the caller; the log gets only the time that it takes."""
 
     def heard(self, line: str) -> str:  # noqa: ARG002 - none is told
         return ""
 
 
 class Downloads(Words):
-    """uv installing: the downloads told together, with their sizes, as they come and go."""
+    """uv's installation: logs the downloads together, with their sizes, as they start and end."""
 
     def __init__(self, task: str) -> None:
         super().__init__(task)
@@ -90,7 +90,7 @@ class Downloads(Words):
 
 
 class Compiling(Words):
-    """A compiler at work: now and then the file that it is at, or else its last line."""
+    """A compiler: logs from time to time the current file, or else the last line."""
 
     def __init__(self, task: str) -> None:
         super().__init__(task)
@@ -99,7 +99,7 @@ class Compiling(Words):
     def heard(self, line: str) -> str:
         if not line.startswith(_DETAIL):
             return line
-        files = _FILE.findall(line)  # of a compiler's thousand flags and warnings, the file that it is at
+        files = _FILE.findall(line)  # of a compiler's many flags and warnings, the current file
         if files:
             self._file = files[-1]
         else:
@@ -114,7 +114,7 @@ class Compiling(Words):
 
 
 class Runner:
-    """Runs programs one after the other, with the builder's log and patience."""
+    """Runs programs one after the other, with the builder's log and its `meanwhile`."""
 
     def __init__(self, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str]) -> None:
         self._say = say
@@ -130,7 +130,7 @@ class Runner:
         hint: Hint,
         folder: Path | None = None,
     ) -> list[str]:
-        """All that it said, scrubbed; BuildFailed with the last of it when it fails."""
+        """The whole output, scrubbed; BuildFailed with its last part when it fails."""
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -139,7 +139,7 @@ class Runner:
             env=self._environment,
             cwd=folder,
             start_new_session=True,
-            pass_fds=held(),  # should this process be killed, nobody is let in beside what it has started
+            pass_fds=held(),  # if this process is killed, its programs still hold the locks
         )
         told = _Told(self._say, words, scrub)
         reader = threading.Thread(target=told.listen, args=(process,), name="listener", daemon=True)
@@ -153,7 +153,7 @@ class Runner:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(_PAUSE)
                 ended = process.poll() is not None
-                self._meanwhile()  # also after the last of it: what nobody wants any more has no next step
+                self._meanwhile()  # also after the end: canceled work has no next step
                 if ended:
                     break
                 told.pulse()
@@ -169,7 +169,7 @@ class Runner:
 
 
 def last_words(lines: Sequence[str]) -> str:
-    """What a program that failed has to say: its error from the line that names it, without the middle of a long one."""
+    """The error of a failed program, from the line that names it; a long one without its middle."""
     kept = [line for line in lines if not line.startswith(_IDLE)]
     first = next((place for place, line in enumerate(kept) if _ERROR.match(line)), None)
     if first is None:
@@ -181,12 +181,12 @@ def last_words(lines: Sequence[str]) -> str:
 
 
 class _Told:
-    """What one program has said, and what of it was told."""
+    """The output of one program, and the logged part of it."""
 
     def __init__(self, say: Say, words: Words, scrub: Callable[[str], str]) -> None:
         self.lines: list[str] = []
         self.over = False
-        """Nobody listens any more."""
+        """True when the output is no longer read."""
         self._say, self._words, self._scrub = say, words, scrub
         self._begun = self._last = time.monotonic()
 
@@ -212,7 +212,7 @@ class _Told:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """The program and whatever it started, which may outlive it."""
+    """Ends the program and everything that it started, which may outlive it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""A name near the one that no index or channel has. Pure; `package_names.toml` has the names that people look for."""
+"""Suggests a name near one that no index or channel has. Pure; `package_names.toml` has the names that people look for."""
 
 import difflib
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from roost.domain.requirements import package
 
 _NEAR = 0.8
-"""How alike two names are, of 1, where one may be meant for the other."""
+"""Two names with at least this similarity, of 1, may be confused."""
 _UNKNOWN = re.compile(
     r"([A-Za-z0-9][\w.-]*) was not found in the (?:package registry|provided package locations)"
     r"|No candidates were found for ([A-Za-z0-9][\w.-]*)"
@@ -20,7 +20,7 @@ _UNKNOWN = re.compile(
 
 
 def near(name: str) -> str:
-    """The package that was meant, perhaps; empty when nothing comes near."""
+    """The package that was probably meant; empty when no name is near."""
     table = _table()
     wanted = package(name)
     if wanted in table["packages"]:
@@ -37,12 +37,12 @@ def _none(_: str) -> bool:
 
 
 def hint(words: str, is_right: Callable[[str], bool] = _none) -> str:
-    """For a resolver's words that name a package which is not there; empty when they name none, or one whose name `is_right`
-    though its version is not, or when nothing comes near."""
+    """A suggestion for a resolver's message about an unknown package. Empty when the message names none, when `is_right` accepts
+    the name (then only its version is wrong), or when no name is near."""
     for found in _UNKNOWN.finditer(" ".join(words.split())):
         name = next(filter(None, found.groups()))
         if found[3] and package(name) not in _table()["packages"]:
-            continue  # it is there, and could not be built
+            continue  # it exists, and could not be built
         meant = "" if is_right(name) else near(name)
         if meant:
             return f"Did you mean {meant} instead of {name}?"

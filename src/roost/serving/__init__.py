@@ -1,12 +1,13 @@
-"""The front of an endpoint: a process that takes HTTP requests and hands them to workers (`roost_job.scoring`) over Unix sockets.
+"""The front of an endpoint: a process that receives HTTP requests and passes them to workers (`roost_job.scoring`) over Unix
+sockets.
 
-`python -m roost.serving FOLDER` runs one; it needs no control plane. Start at `__main__`; `front.py` puts the parts together.
+`python -m roost.serving FOLDER` runs one; it needs no control plane. Start at `__main__`; `front.py` connects the parts.
 
-configuration   front.json: what the front should do, written by the control plane
+configuration   front.json: the front's settings, written by the control plane
 keys            keys by their hash, signed tokens
-asking          the control socket, from outside: reload, status, wait, stop
-records         what a service was asked and answered, looked at later
+asking          requests to the control socket: reload, status, wait, stop
+records         requests of a service with their answers, for later analysis
 
-The rest is the front's own: http (a connection of a client), routes, queues (who waits for which version), workers (a connection
-to a worker), control (the socket's other end), metrics, logs.
+The rest is internal to the front: http (a connection of a client), routes, queues (the waiting requests of a version), workers (a
+connection to a worker), control (the front's end of the control socket), metrics, logs.
 """

@@ -1,6 +1,7 @@
 """`python -m roost.serving FOLDER`: the front of the endpoint whose front.json is in that folder.
 
-Exits with 0 after `stop` or SIGTERM, 3 when another front lives there, 4 when its port is taken, 5 when front.json is no good.
+Exits with 0 after `stop` or SIGTERM, 3 when another front uses the folder, 4 when its port is taken, 5 when front.json is
+invalid.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from roost.serving.front import Front
 log = logging.getLogger("roost.serving")
 STOPPED, HELD, PORT_TAKEN, BAD_CONFIGURATION = 0, 3, 4, 5
 _PORT_SECONDS = 5.0
-"""That a port may still be held by a front that is about to end."""
+"""Time that a front which is about to end may still hold the port."""
 
 
 def main() -> int:
@@ -77,7 +78,7 @@ def _listener(config: FrontConfig) -> socket.socket:
 
 
 def _raise_limits() -> None:
-    """As many open files as the system lets this user have."""
+    """Raises the limit of open files to the maximum for this user."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -1,4 +1,4 @@
-"""Asks a front over its control socket. One JSON object a line, one answer; for any process of the same user."""
+"""Sends requests to a front over its control socket: one JSON object per line, one answer; for any process of the same user."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from roost.serving.configuration import SOCKET
 
 
 def ask(folder: Path, op: str, *, timeout: float = 10.0, **fields: object) -> dict[str, Any]:
-    """The front's answer to `{"op": op, **fields}`. Unavailable when no front lives in this folder, or it does not answer."""
+    """The front's answer to `{"op": op, **fields}`. Unavailable when no front uses this folder, or it does not answer."""
     question = json.dumps({"op": op, **fields}).encode() + b"\n"
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -29,7 +29,7 @@ def ask(folder: Path, op: str, *, timeout: float = 10.0, **fields: object) -> di
 
 
 def _connect(connection: socket.socket, folder: Path) -> None:
-    """By way of the open folder: its path may be longer than a socket's address."""
+    """Connects through the open folder, since its path may be longer than a socket's address."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{opened}/{SOCKET}")

@@ -1,4 +1,5 @@
-"""front.json: what an endpoint's front should do. The control plane writes it whole and says `reload`; the front reads it."""
+"""front.json: the settings of an endpoint's front. The control plane writes the whole file and sends `reload`; the front reads
+it."""
 
 import json
 from collections.abc import Mapping
@@ -19,17 +20,17 @@ RECORDS = "records"
 
 @dataclass(frozen=True, kw_only=True)
 class FrontReplica:
-    """A worker that requests of a version may go to, whether it listens yet or not."""
+    """A worker for requests of a version, listening already or not."""
 
     socket: str
-    """Path of the Unix socket that the worker listens at; at most 100 bytes."""
+    """Path of the Unix socket on which the worker listens; at most 100 bytes."""
     run: str = ""
-    """Id of the run that it is: the header `x-roost-replica` of its answers."""
+    """Id of its run: the header `x-roost-replica` of its answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontVersion:
-    """Who answers a share of the requests, and within which limits (`domain.endpoints.Limits` says what they mean)."""
+    """A version that answers a share of the requests, and its limits (`domain.endpoints.Limits` defines them)."""
 
     name: str = "default"
     generation: int = 1
@@ -45,25 +46,25 @@ class FrontVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontConfig:
-    """The whole of front.json. `host` and `port` count at the front's start only; all else at every reload."""
+    """The whole of front.json. `host` and `port` apply only at the front's start; all else at every reload."""
 
     workspace: str
     name: str
     kind: EndpointKind = EndpointKind.LOCAL
-    """At which path people are told to ask; it answers at each."""
+    """Decides the published path; the front answers at the path of every kind."""
     host: str = "127.0.0.1"
     port: int = 0
-    """0: a free one, which `status` tells."""
+    """0: a free port, which `status` reports."""
     auth: Auth = Auth.NONE
     keys: tuple[str, ...] = ()
     """SHA-256, in hex, of each key that is valid (`keys.digest`)."""
     secret: str = ""
-    """In hex: what tokens are signed with (`keys.mint`)."""
+    """In hex: the secret that signs tokens (`keys.mint`)."""
     recorded: float = 0.0
     """Share of the requests that are recorded with their answers, 0 to 1."""
     versions: tuple[FrontVersion, ...] = ()
     held_bytes: int = 1 << 30
-    """Of bodies, requests and answers, that the front holds at once; beyond, new requests get 503."""
+    """Bytes of request and answer bodies that the front holds at once; beyond it, new requests get 503."""
 
     @property
     def scoring_uri(self) -> str:
@@ -71,12 +72,12 @@ class FrontConfig:
 
 
 def write(folder: Path, config: FrontConfig) -> None:
-    """Replaces front.json whole, or leaves the one that is there; readable by its owner only."""
+    """Replaces front.json as a whole, or leaves the old file; readable by its owner only."""
     files.write(folder / FILE, json.dumps(asdict(config), indent=1), durable=True)
 
 
 def read(folder: Path) -> FrontConfig:
-    """InvalidInput, with what is wrong, when it is not there or not as it should be."""
+    """InvalidInput, with the reason, when the file is missing or invalid."""
     path = folder / FILE
     try:
         said = json.loads(path.read_bytes())

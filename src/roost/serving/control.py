@@ -1,4 +1,4 @@
-"""The front's end of its control socket: one JSON object a line, one answer. Only this user reaches its folder."""
+"""The front's end of its control socket: one JSON object per line, one answer. Only this user can reach its folder."""
 
 import asyncio
 import json
@@ -17,16 +17,16 @@ Op = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Control:
-    """Answers questions by a table of ops; each connection may ask many, one after the other."""
+    """Answers requests by a table of ops; a connection may send many, one after the other."""
 
     def __init__(self, ops: dict[str, Op]) -> None:
         self._ops = ops
 
     async def listen(self, folder: Path, name: str) -> asyncio.Server:
-        """In the place of a socket that a killed front left there."""
+        """Replaces a socket that a killed front left there."""
         (folder / name).unlink(missing_ok=True)
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:  # by way of the open folder: its path may be longer than a socket's address
+        try:  # through the open folder: its path may be longer than a socket's address
             return await asyncio.start_unix_server(self._serve, f"/proc/self/fd/{opened}/{name}", limit=LONGEST_LINE)
         finally:
             os.close(opened)
@@ -37,7 +37,7 @@ class Control:
                 writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
                 await writer.drain()
         except (OSError, ValueError):
-            pass  # gone, or a line without end: there is nobody to tell
+            pass  # the client is gone, or sent an endless line: no answer is possible
         finally:
             writer.close()
 

@@ -1,4 +1,5 @@
-"""An exchange: one request on its way to an answer. Made by a client's connection, held by a queue or a worker, ended once."""
+"""An exchange: one request and its answer. A client's connection creates it, a queue or a worker holds it; it is answered
+once."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ JSON_TYPE = (b"content-type", b"application/json")
 
 @dataclass(slots=True)
 class Answer:
-    """What goes back: headers are checked, and hold neither length nor connection."""
+    """The answer to a client: headers are checked, and contain neither length nor connection."""
 
     status: int
     body: bytes = b""
@@ -23,7 +24,7 @@ class Answer:
 
 
 def refusal(status: int, message: str, *headers: tuple[bytes, bytes]) -> Answer:
-    """An answer of the front's own: the message as JSON, in the same form as a script's failure."""
+    """An answer from the front itself: the message as JSON, in the same form as a script's failure."""
     return Answer(status, json.dumps({"message": message}, ensure_ascii=False).encode(), [JSON_TYPE, *headers])
 
 
@@ -44,32 +45,32 @@ class Exchange:
     """Names in lower case."""
     body: bytes
     arrived: float
-    """Monotonic, when the last byte was here."""
+    """Monotonic time when the last byte had arrived."""
     request_id: bytes
     deliver: Callable[[Exchange, Answer], None]
-    """Gives the answer to whoever asked; called once, from the loop."""
+    """Delivers the answer to the client; called once, from the loop."""
     gone: bool = False
-    """Nobody waits for the answer any more."""
+    """True when the client no longer waits for the answer."""
     version: str = ""
     worker: WorkerLink | None = None
     number: int = 0
     started: float = 0.0
-    """Monotonic, since when a worker is at it; 0 while it only lies there, sent ahead."""
+    """Monotonic time since a worker handles it; 0 while it is only sent ahead."""
     queued: float = 0.0
-    """Monotonic, since when it waits for a worker; anew when it is to be tried once more."""
+    """Monotonic time since it waits for a worker; set again when it is retried."""
     tries: int = 0
-    """Workers that were lost while they were at it."""
+    """Number of workers that were lost while they handled it."""
     recalled: bool = False
     answered: bool = False
 
     def answer(self, answer: Answer) -> None:
-        """The first answer counts; a late one of a worker that was given up is dropped."""
+        """The first answer counts; a late answer from a worker that was given up is dropped."""
         if not self.answered:
             self.answered = True
             self.deliver(self, answer)
 
     def head(self, *, with_key: bool) -> bytes:
-        """As the head of a REQUEST frame. The key is the front's business, and goes on only where the front asks for none."""
+        """The head of a REQUEST frame. The worker gets the key only when the front itself requires none."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in self.headers.items()

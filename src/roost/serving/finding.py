@@ -1,4 +1,4 @@
-"""Which fronts live on this machine, found by the locks that they hold. Needs no control plane."""
+"""Finds the running fronts of this machine by the locks that they hold. Needs no control plane."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from roost.serving.configuration import FrontConfig
 
 
 def is_alive(folder: Path) -> bool:
-    """Whether a front has the folder."""
+    """True when a front holds the folder."""
     return locks.is_held(folder / configuration.LOCK)
 
 
 def alive(home: Path) -> list[FrontConfig]:
-    """What each front of this home does, by name."""
+    """The configuration of each running front of this home, by name."""
     found = []
     for folder in sorted((home / "endpoints").glob("*")):
         if is_alive(folder):

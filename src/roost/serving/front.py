@@ -1,4 +1,4 @@
-"""The front: puts connections, queues and logs together. One object, in one loop's thread; start reading at `run`."""
+"""The front: connects connections, queues and logs. One object, in the loop's thread; start reading at `run`."""
 
 import asyncio
 import logging
@@ -27,15 +27,15 @@ log = logging.getLogger("roost.serving")
 MOST_CONNECTIONS = 4096
 BUSY_TICK, IDLE_TICK = 0.1, 1.0
 DRAIN_SECONDS = 120.0
-"""That requests may take, at the most, once the front was told to stop."""
+"""The longest time that requests may take after the front got `stop`."""
 _ACCESS_BYTES, _ACCESS_KEPT = 16 * 1024 * 1024, 4
 _REQUEST_ID = re.compile(rb"[\w.:-]{1,100}", re.ASCII)
 _WISH = b"azureml-model-deployment"
-"""The header by which a request chooses its version."""
+"""The header with which a request chooses its version."""
 
 
 class Front:
-    """What connections and the control socket ask."""
+    """The interface for connections and the control socket."""
 
     def __init__(self, folder: Path, config: FrontConfig) -> None:
         self.folder = folder
@@ -47,10 +47,10 @@ class Front:
         """The oldest first."""
         self.counts: dict[str, Counts] = defaultdict(Counts)
         self.turned_away = Counts()
-        """Requests that no version got to see: without a key, to no such path, too large, …"""
+        """Requests that reached no version: without a key, with an unknown path, too large, …"""
         self.queues: dict[str, Queue] = {}
         self._closed: list[Queue] = []
-        """Of versions that are no more; kept for what their workers still have to answer."""
+        """Queues of removed versions; they stay until their workers have answered."""
         self._change = 0
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -66,7 +66,7 @@ class Front:
         self.adopt(config)
 
     def adopt(self, config: FrontConfig) -> None:
-        """Serves what this says, from now on; requests that are under way stay where they are."""
+        """Applies this configuration from now on; requests in work stay where they are."""
         self.config = config
         self.held_bytes = config.held_bytes
         self.max_request_bytes = max((version.max_request_bytes for version in config.versions), default=1 << 20)
@@ -90,7 +90,7 @@ class Front:
         for name in self.counts.keys() - wanted.keys():
             busy = [queue.version.name for queue in self._closed if queue.in_flight or queue.waiting]
             if not self.counts[name].requests and name not in busy:
-                del self.counts[name]  # it was only ever looked at
+                del self.counts[name]  # it was only looked at, never counted
         self._split = Split({version.name: version.traffic for version in config.versions})
         for queue in gone:
             waiting = list(queue.waiting)
@@ -103,7 +103,7 @@ class Front:
         self.note_change()
 
     def _moved(self, wanted: dict[str, set[str]]) -> dict[str, WorkerLink]:
-        """Connections to workers that go from one version to another: a new generation takes over with no gap."""
+        """Connections to workers that move from one version to another: so a new generation takes over without a gap."""
         everywhere: set[str] = set().union(*wanted.values())
         moved: dict[str, WorkerLink] = {}
         for name, queue in self.queues.items():
@@ -111,12 +111,12 @@ class Front:
         return moved
 
     def note_change(self) -> None:
-        """Readiness of some worker is another than before."""
+        """The readiness of a worker has changed."""
         self._change += 1
         self._changed.set()
         self._changed = asyncio.Event()
 
-    # What connections ask
+    # Called by connections
 
     def connected(self, client: Client) -> bool:
         if len(self.clients) >= MOST_CONNECTIONS:
@@ -125,7 +125,7 @@ class Front:
         return len(self.clients) <= MOST_CONNECTIONS and not self.closing
 
     def _make_way(self) -> None:
-        """Closes the oldest connection that has no request under way, if any: who does nothing keeps nobody out."""
+        """Closes the oldest connection that has no request in work, if any, so that idle clients do not block others."""
         idle = next((client for client in self.clients if client.is_idle), None)
         if idle is not None:
             del self.clients[idle]
@@ -135,7 +135,7 @@ class Front:
         self.clients.pop(client, None)
 
     def request_id(self, headers: dict[bytes, bytes]) -> bytes:
-        """The client's own where it gave one, else one that no other request has."""
+        """The client's own id if it sent one, else a unique one."""
         given = headers.get(b"x-ms-request-id") or headers.get(b"x-ms-client-request-id")
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given
@@ -165,7 +165,7 @@ class Front:
         self._recorder.collected(body, version, replica, models[1].decode() if models else "")
 
     def finished(self, client: Client, exchange: Exchange, answer: Answer) -> None:
-        """An answer goes out: it is counted, logged, and perhaps recorded."""
+        """An answer is sent: counts it, logs it, and records a share."""
         seconds = time.monotonic() - exchange.arrived
         replica = "-"
         if exchange.version:
@@ -217,11 +217,11 @@ class Front:
             return refusal(404, "There is no such version of OpenAPI here; they are 2, 3.0 and 3.1.")
         return routes.json_answer(document)
 
-    # What the control socket asks
+    # Called by the control socket
 
     @property
     def ready(self) -> bool:
-        """Every version that takes requests has a worker."""
+        """True when every version that gets requests has a worker."""
         asked = [version.name for version in self.config.versions if version.traffic > 0]
         return bool(asked) and all(self.queues[name].ready for name in asked)
 
@@ -322,7 +322,7 @@ class Front:
         self.stop()
         return {"ok": True}
 
-    # Its life
+    # Life cycle
 
     async def run(self, listener: Any) -> None:
         """Serves until `stop`, then until every request has its answer."""
@@ -378,7 +378,7 @@ class Front:
         self._stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for queue in (*self.queues.values(), *self._closed):
             queue.tick(now)
-        for queue in self._closed:  # a worker of it was lost
+        for queue in self._closed:  # one of its workers was lost
             while queue.waiting:
                 self._score(queue.waiting.popleft())
         if now - self._swept >= IDLE_TICK:
@@ -390,5 +390,5 @@ class Front:
 
 
 def _shown(path: bytes) -> str:
-    """A path as a word of a log line."""
+    """A path as one word of a log line."""
     return path[:200].decode("ascii", "backslashreplace").replace(" ", "%20")

@@ -1,7 +1,7 @@
-"""A client's connection: HTTP/1.0 and 1.1 in, answers out, in the order of the requests. No ASGI: a request costs what it must.
+"""A client's connection: HTTP/1.0 and 1.1 in, answers out in the order of the requests. No ASGI, for speed.
 
-Parsing is httptools'. Requests of one connection are worked on one at a time; those that come early wait, and nothing more is
-read. What can be refused is refused at once: key, path and length before the body, so that no body is taken in for nothing.
+httptools parses. The requests of one connection are handled one at a time; early ones wait, and meanwhile nothing more is read.
+Key, path and length are checked before the body, so that no body is received in vain.
 """
 
 import asyncio
@@ -17,25 +17,25 @@ from roost.serving.exchanges import Answer, Exchange, busy, refusal, too_large
 
 MOST_HEADERS, MOST_HEADER_BYTES, LONGEST_URL = 100, 64 * 1024, 8 * 1024
 HEAD_SECONDS = 20.0
-"""From the first byte of a request to the last of its headers; and the grace that a slow body has beyond SLOWEST."""
+"""Time from the first byte of a request to the last of its headers; also the extra time that a body gets beyond SLOWEST."""
 SLOWEST = 2048
-"""Bytes a second that a body must come at, on average."""
+"""The least average speed of a body, in bytes per second."""
 IDLE_SECONDS = 75.0
 UNREAD_SECONDS = 30.0
-"""That a client may read nothing of its answer."""
+"""Time for which a client may read nothing of its answer."""
 SWALLOWED = 256 * 1024
-"""Bytes of a refused body that are read and dropped, so that the connection can be kept."""
+"""Bytes of a refused body that are read and dropped, so that the connection can stay open."""
 LINGER_SECONDS = 2.0
 _STATUS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _BODILESS = (204, 304)
 _LARGE = 64 * 1024
-"""Bytes of a body that is written by itself, and not copied for it."""
+"""A body of at least this many bytes is written separately, without a copy."""
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 _UPGRADE_WITHIN = 16 * 1024
 
 
 class Handler(Protocol):
-    """What a connection asks of the front."""
+    """The front's interface for connections."""
 
     held: int
     held_bytes: int
@@ -59,16 +59,16 @@ class Client(asyncio.Protocol):
         self.peer = "-"
         self._current: Exchange | None = None
         self._early: deque[tuple[Exchange, bool, Answer | None]] = deque()
-        """Requests that came before the answer to the one before: (request, keep the connection, refused with)."""
+        """Requests that arrived before the previous answer: (request, keep the connection, refused with)."""
         self._keep = True
         self._over = False
-        """Nothing more is taken from here: the last answer was sent, or what is to come is owed only."""
+        """True when nothing more is read: the last answer was sent, or only answers are still to be sent."""
         self._last_answer: Answer | None = None
         self._unsent = 0
         self._unread = 0
-        """Bytes of answers that were still to be sent at the last look."""
+        """Unsent bytes of answers at the last check."""
         self._since = time.monotonic()
-        """Of what the connection does now: idle, sending a request, leaving an answer unread."""
+        """Start of the current activity: idle, sending a request, not reading an answer."""
         self._paused = False
         self._held = 0
         self._messages = 0
@@ -87,7 +87,7 @@ class Client(asyncio.Protocol):
         self._in_message = False
         self._head_done = False
 
-    # From the transport
+    # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's does not derive from it
@@ -109,7 +109,7 @@ class Client(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # A wish that `_without_upgrade` did not find: the request is answered, what follows is not read.
+            # An upgrade that `_without_upgrade` did not find: the request is answered, the rest is not read.
             self._over = True
         except httptools.HttpParserError as error:
             self._fail(400, f"The request is no HTTP: {error}.")
@@ -119,7 +119,7 @@ class Client(asyncio.Protocol):
                 self._fail(431, f"The request's head has more than {MOST_HEADER_BYTES + LONGEST_URL} bytes.")
 
     def eof_received(self) -> bool:
-        self._over = True  # it has said all, and may still wait for answers
+        self._over = True  # the client has sent everything, and may still wait for answers
         return self._current is not None or bool(self._early)
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -146,7 +146,7 @@ class Client(asyncio.Protocol):
         if self._current is None:
             self._next()
 
-    # From the parser
+    # Called by the parser
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -187,7 +187,7 @@ class Client(asyncio.Protocol):
             self._swallowing = True
 
     def _check(self) -> None:
-        """What can be refused before the body."""
+        """Checks everything that can be refused before the body."""
         handler, headers = self._handler, self._headers
         if not self._path.startswith(b"/"):
             self._path = b"/" + self._path.partition(b"://")[2].partition(b"/")[2] if b"://" in self._path else b"*"
@@ -232,7 +232,7 @@ class Client(asyncio.Protocol):
         )
         self._messages += 1
         refused = self._refused
-        # Clients of 1.0 may wait for the end of the connection, whatever they asked for.
+        # HTTP/1.0 clients may wait for the end of the connection, regardless of their request.
         keep = self._parser.should_keep_alive() and self._parser.get_http_version() != "1.0"
         self._new_message()
         if self._current is None and not self._unsent and not self._early:
@@ -269,9 +269,9 @@ class Client(asyncio.Protocol):
             self._next()
 
     def _next(self) -> None:
-        """The request that came early, if any; else reading goes on."""
+        """Handles the next early request, if any; else continues to read."""
         if self._early or self._last_answer is not None:
-            # Not from within the answer before it: a thousand early ones would be a thousand calls deep.
+            # Not called from within the previous answer: a thousand early requests would nest a thousand calls.
             asyncio.get_running_loop().call_soon(self._start_early)
         elif self._paused and not self._over and not self._transport.is_closing():
             self._paused = False
@@ -313,7 +313,7 @@ class Client(asyncio.Protocol):
         self._last(refusal(status, message))
 
     def _last(self, answer: Answer) -> None:
-        """The last answer of this connection, to a request of which more may be on its way. Answers owed before it come first."""
+        """Sends the last answer of this connection, to a request that may still be arriving. Pending answers are sent first."""
         if self._over:
             return
         self._over = True
@@ -328,7 +328,7 @@ class Client(asyncio.Protocol):
             self._end(linger=True)
 
     def _end(self, *, linger: bool) -> None:
-        """Closes, once what was written is sent; `linger`: what still comes is read and dropped for a moment, or a reset would
+        """Closes after the written bytes are sent. `linger`: further input is read and dropped for a moment, since a reset could
         overtake the answer."""
         self._over = True
         self._since = time.monotonic()
@@ -347,10 +347,10 @@ class Client(asyncio.Protocol):
         self._held -= size
         self._handler.held -= size
 
-    # Time
+    # Time limits
 
     def sweep(self, now: float) -> None:
-        """Ends what takes too long."""
+        """Ends activities that take too long."""
         waited = now - self._since
         if self._current is not None:
             return
@@ -370,24 +370,24 @@ class Client(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """No request of it is whole yet, not even its head, and it is owed nothing."""
+        """True when no request is complete, not even its head, and no answer is pending."""
         return self._current is None and not self._early and not self._over and not self._head_done
 
     def make_way(self) -> None:
-        """Closes it for another."""
+        """Closes the connection to make room for another."""
         if self._in_message:
             self._last(busy("The service has as many connections as it can have."))
         else:
             self._end(linger=False)
 
     def drain(self) -> None:
-        """The service is about to end: an idle connection is closed, a busy one with its answer."""
+        """The service is about to end: closes an idle connection now, a busy one after its answer."""
         if self._current is None and not self._in_message and not self._over:
             self._end(linger=False)
 
 
 def _without_upgrade(data: bytes) -> bytes:
-    """A request that asks for another protocol, without that wish: the parser would take its body for the other protocol's."""
+    """A request without its upgrade header: with it, the parser would read the body as the other protocol."""
     head, end, rest = data.partition(b"\r\n\r\n")
     return _UPGRADE.sub(b"\r\nx-grade:", head) + end + rest
 

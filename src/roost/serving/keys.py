@@ -1,4 +1,4 @@
-"""Who may ask: keys, of which the front knows the hashes only, and tokens that carry their own end and a signature. Pure."""
+"""Access: keys, of which the front has only the hashes, and signed tokens that contain their expiry. Pure."""
 
 import base64
 import binascii
@@ -10,11 +10,11 @@ import secrets
 from collections.abc import Sequence
 
 LONGEST = 4096
-"""Bytes of a key or token that are looked at; more is refused unread."""
+"""The longest key or token in bytes; a longer one is refused unread."""
 
 
 def new_key() -> str:
-    """A key as people copy them: 32 letters and digits."""
+    """A key that people can copy: 32 letters and digits."""
     return secrets.token_hex(16)
 
 
@@ -24,29 +24,29 @@ def new_secret() -> str:
 
 
 def digest(key: str) -> str:
-    """What front.json holds of a key."""
+    """The hash of a key in front.json."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def known(presented: bytes, digests: Sequence[str]) -> bool:
-    """Whether this key is among them, in a time that does not tell how nearly."""
+    """True when the key is among them; the time of the check does not reveal how similar it is."""
     if len(presented) > LONGEST:
         return False
     found = hashlib.sha256(presented).hexdigest()
-    # Every digest is compared, so that the time tells neither which one it was nor how many there are before it.
+    # Every digest is compared, so that the time reveals neither which one matched nor its position.
     matches = [hmac.compare_digest(found, digest) for digest in digests]
     return any(matches)
 
 
 def mint(secret: str, endpoint: str, expires_at: float) -> str:
-    """A token for this endpoint (`workspace/name`), good until that time."""
+    """A token for this endpoint (`workspace/name`), valid until that time."""
     claims = json.dumps({"endpoint": endpoint, "expires": expires_at}, separators=(",", ":")).encode()
     body = base64.urlsafe_b64encode(claims).rstrip(b"=")
     return (body + b"." + _signature(secret, body)).decode("ascii")
 
 
 def valid(presented: bytes, secret: str, endpoint: str, now: float) -> bool:
-    """Whether it is a token of this endpoint that has not expired."""
+    """True for a token of this endpoint that has not expired."""
     if not secret or len(presented) > LONGEST:
         return False
     body, _, signature = presented.partition(b".")

@@ -1,4 +1,4 @@
-"""Files that grow by lines and stay small: the access log, and records. Lines gather for a moment and are written in one go."""
+"""Log files of limited size: the access log, and records. Lines are collected for a moment and written together."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ class RotatingLines:
         self._size = 0
 
     def add(self, line: bytes) -> None:
-        """One line, with its end. It is on disk after the next `flush`, which the front calls every moment."""
+        """Adds one line, with its line end. It is on disk after the next `flush`, which the front calls regularly."""
         self._lines.append(line)
         self._gathered += len(line)
         if self._gathered >= _GATHERED:

@@ -10,7 +10,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 @dataclass
 class Counts:
-    """Of one version."""
+    """The counts of one version."""
 
     by_status: Counter[int] = field(default_factory=Counter)
     by_bucket: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
@@ -31,18 +31,18 @@ class Counts:
 
     @property
     def errors(self) -> int:
-        """Answers that were the service's fault."""
+        """Answers that are the service's fault."""
         return sum(count for status, count in self.by_status.items() if status >= 500)
 
     @property
     def refused(self) -> int:
-        """Answers that were the caller's fault."""
+        """Answers that are the caller's fault."""
         return sum(count for status, count in self.by_status.items() if 400 <= status < 500)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gauges:
-    """Of one version, now."""
+    """The current values of one version."""
 
     version: str
     in_flight: int
@@ -50,13 +50,13 @@ class Gauges:
     ready: int
     utilization: float
     restarts: int
-    """Workers that ended and are begun anew, since the front has the version."""
+    """Workers that ended and are restarted, since the front has the version."""
 
 
 def prometheus(
     endpoint: str, counts: dict[str, Counts], gauges: Iterable[Gauges], turned_away: Counts, connections: int
 ) -> bytes:
-    """Text in Prometheus' format. `turned_away` is counted under no version, and not among the seconds of answers."""
+    """Text in Prometheus' format. `turned_away` is counted under no version, and not in the answer times."""
     lines: list[str] = []
     name = _escaped(endpoint)
 

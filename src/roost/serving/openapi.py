@@ -1,4 +1,4 @@
-"""swagger.json of a service: its routes, with the input and output that the model's handler described. Pure."""
+"""swagger.json of a service: its routes, with the input and output that the model's handler describes. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ _KEY = {"type": "apiKey", "name": "Authorization", "in": "header", "description"
 
 
 def document(name: str, version: str, schema: Mapping[str, Any] | None, asked: str = "2") -> dict[str, Any] | None:
-    """In OpenAPI 2 (Swagger), 3.0 or 3.1, as asked; None for any other."""
+    """The document in OpenAPI 2 (Swagger), 3.0 or 3.1, as requested; None for any other version."""
     given = (schema or {}).get("input") or dict(_UNKNOWN)
     answer = (schema or {}).get("output") or dict(_UNKNOWN)
     info = {"title": name, "description": f"API specification for the service {name}", "version": version}

@@ -1,7 +1,7 @@
-"""The requests of one version: who waits, which worker is next, what becomes of requests whose worker is lost or too slow.
+"""The requests of one version: which ones wait, which worker is next, and what follows when a worker is lost or too slow.
 
-A request goes to the worker with the most room. Those that a worker was sent ahead are taken back when it is stuck and another
-has room. A request whose worker was lost while it was at it is tried once more; those sent ahead go back to the queue.
+A request goes to the worker with the most room. Requests that were sent ahead are recalled when their worker is stuck and another
+has room. A request whose worker was lost while handling it is retried once; those sent ahead go back to the queue.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from roost.serving.workers import WorkerLink, why_ended
 MOST_WAITING = 1000
 MOST_TRIES = 2
 STUCK_SECONDS = 0.1
-"""That a request has taken so far, when those sent ahead behind it are better off elsewhere."""
+"""When a request has taken this long, those sent ahead behind it are recalled for other workers."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5
 _MEMORY_SECONDS = 3.0
 
 
 class Queue:
-    """One version's. Everything happens in the loop's thread."""
+    """The queue of one version. Everything happens in the loop's thread."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Queue:
         changed: Callable[[], None],
         collected: Callable[[str, str, bytes], None] = lambda *_: None,
     ) -> None:
-        """`collected` takes what scripts collect, with the names of version and replica."""
+        """`collected` receives the data that scripts collect, with the names of version and replica."""
         self.version = version
         self.with_key = with_key
         self.waiting: deque[Exchange] = deque()
@@ -44,11 +44,11 @@ class Queue:
         self._ticked = 0.0
         self.failed: dict[str, str] = {}
         self.restarts: dict[str, tuple[int, str]] = {}
-        """Of workers that ended and are begun anew, by socket: how often, and why the last time, where the agent said."""
+        """Workers that ended and are restarted, by socket: how often, and the last reason, if the agent gave one."""
         self.begun_anew = 0
-        """How often that was, also of replicas that are gone."""
+        """Total number of restarts, including replicas that are gone."""
         self._why = ""
-        """The same of the last that was lost; empty once one is ready."""
+        """The reason of the last loss; empty once a worker is ready."""
         self._changed = changed
         self._collected = collected
         self._connecting: dict[str, asyncio.Task[None]] = {}
@@ -65,7 +65,7 @@ class Queue:
 
     @property
     def parting(self) -> list[str]:
-        """Sockets of workers that get nothing more, and still have something to answer."""
+        """Sockets of workers that get nothing more but still have requests to answer."""
         return [link.path for link in self._parting]
 
     @property
@@ -73,8 +73,8 @@ class Queue:
         return sum(len(link.sent) for link in (*self.links.values(), *self._parting))
 
     def set(self, version: FrontVersion, with_key: bool, given: dict[str, WorkerLink] | None = None) -> None:
-        """Makes it serve what this says: workers that are new are looked for, unless another queue gave its connection to them;
-        those no longer named get nothing more."""
+        """Applies this version: connects to new workers, unless another queue gave its connection; workers that are no longer
+        named get nothing more."""
         self.version = version
         self.with_key = with_key
         wanted = {replica.socket: replica for replica in version.replicas}
@@ -89,7 +89,7 @@ class Queue:
             self._connecting[path] = asyncio.get_running_loop().create_task(self._connect(wanted[path]))
 
     def give(self, paths: Set[str]) -> dict[str, WorkerLink]:
-        """Its ready connections to these workers, which are another's from now on."""
+        """Hands over its ready connections to these workers to another queue."""
         return {path: self.links.pop(path) for path in paths & self.links.keys() if self.links[path].ready}
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Queue:
             self._changed()
 
     async def _connect(self, replica: FrontReplica) -> None:
-        """Until it is there: a worker listens when its model is loaded."""
+        """Retries until connected: a worker listens when its model is loaded."""
         loop = asyncio.get_running_loop()
         wait = _FIRST_WAIT
         while True:
@@ -121,7 +121,7 @@ class Queue:
             await asyncio.sleep(wait)
             wait = min(wait * 1.1, _LONGEST_WAIT)
 
-    # What links tell
+    # Called by links
 
     def link_ready(self, link: WorkerLink) -> None:
         self.failed.pop(link.path, None)
@@ -196,14 +196,14 @@ class Queue:
         self.waiting.append(exchange)
 
     def spread(self) -> None:
-        """Gives what waits to whoever has room, the least busy first."""
+        """Sends waiting requests to workers with room, the least busy first."""
         for link in sorted(self.ready, key=lambda link: len(link.sent)):
             if not self.waiting:
                 return
             self.link_free(link)
 
     def tick(self, now: float) -> None:
-        """Called a few times a second: limits of time, and fair shares."""
+        """Called a few times a second: applies time limits and fair shares."""
         self._expire(now)
         ready = self.ready
         for link in (*self.links.values(), *self._parting):
@@ -223,7 +223,7 @@ class Queue:
         self._ticked = now
 
     def _expire(self, now: float) -> None:
-        """503 for whoever has waited too long, in the queue or sent ahead."""
+        """Answers 503 to requests that have waited too long, in the queue or sent ahead."""
         oldest = now - self.version.queue_seconds
         late = [exchange for exchange in self.waiting if exchange.gone or exchange.queued < oldest]
         for exchange in late:
@@ -243,7 +243,7 @@ class Queue:
         return f"No replica of the model was ready within {seconds}. {self._why}".strip()
 
     def _measure(self, ready: list[WorkerLink], since: float) -> None:
-        """A share from 0 to 1 that follows the last seconds."""
+        """The load of the last seconds, a share from 0 to 1."""
         places = sum(link.concurrency for link in ready)
         used = sum(min(len(link.sent), link.concurrency) for link in ready)
         share = 1.0 if self.waiting else (used / places if places else 0.0)

@@ -1,4 +1,4 @@
-"""What a service was asked and answered, a share of it, to be looked at over time: JSON lines, bounded in size and number."""
+"""Records a share of a service's requests with their answers, for later analysis: JSON lines, limited in size and number."""
 
 import base64
 import json
@@ -13,14 +13,14 @@ from roost.serving.exchanges import Answer, Exchange
 from roost.serving.logs import RotatingLines, numbered
 
 LONGEST_BODY = 64 * 1024
-"""Bytes of a body that are kept; the record says how many there were."""
+"""Bytes of a body that are recorded; the record has the full size."""
 LONGEST_COLLECTED = 256 * 1024
 LARGEST, KEPT = 16 * 1024 * 1024, 7
 FILE = "records.jsonl"
 
 
 class Recorder:
-    """Writes a share of the exchanges of an endpoint."""
+    """Records a share of the exchanges of an endpoint."""
 
     def __init__(self, folder: Path, share: float) -> None:
         self.share = share
@@ -46,7 +46,7 @@ class Recorder:
         self._add(record)
 
     def collected(self, body: bytes, version: str, replica: str, models: str) -> None:
-        """What a script collects is kept whatever the share, as long as something is recorded at all."""
+        """Data that a script collects is recorded at any share above 0."""
         if not self.share or len(body) > LONGEST_COLLECTED:
             return
         try:
@@ -62,7 +62,7 @@ class Recorder:
 
 
 def _kept(name: str, body: bytes) -> dict[str, str]:
-    """A body as text where it is that, else in base64, under a name that says so."""
+    """A body as text if it is text, else in base64, under a name that shows which."""
     part = body[:LONGEST_BODY]
     try:
         return {name: part.decode("utf-8")}
@@ -73,7 +73,7 @@ def _kept(name: str, body: bytes) -> dict[str, str]:
 
 
 def read(folder: Path, *, limit: int = 100, before: float | None = None) -> list[dict[str, Any]]:
-    """The last records of the endpoint whose front lives in this folder, the youngest first; before a time, if one is given.
+    """The last records of the endpoint whose front uses this folder, the newest first; before a time, if one is given.
 
     For any process of the same user; a line that is being written is left out.
     """

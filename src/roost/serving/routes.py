@@ -1,4 +1,4 @@
-"""Which paths there are, who may ask, and what the front answers by itself."""
+"""The paths of a front, the access check, and the answers that the front gives itself."""
 
 import ipaddress
 import json
@@ -17,11 +17,11 @@ _METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 _SCORING = (b"POST", b"GET", b"OPTIONS")
 _READING = (b"GET", b"HEAD")
 OPEN = (b"/", b"/healthz/live", b"/healthz/ready")
-"""Paths that need no key: whether it lives."""
+"""Liveness paths, which need no key."""
 
 
 class Routes:
-    """Of one configuration; made anew at a reload."""
+    """The routes of one configuration; created again at a reload."""
 
     def __init__(self, config: FrontConfig) -> None:
         self._config = config
@@ -40,11 +40,11 @@ class Routes:
         self._local = not self._guarded and _is_loopback(config.host)
 
     def name(self, path: bytes) -> bytes:
-        """Of a path that `refuse` let pass."""
+        """The name of a path that `refuse` allowed."""
         return self._names[path]
 
     def refuse(self, method: bytes, path: bytes, headers: dict[bytes, bytes]) -> Answer | None:
-        """The answer to a request that is not to be looked at further; None for one that is."""
+        """The answer to a refused request; None for an allowed one."""
         name = self._names.get(path)
         if name is None:
             return refusal(404, f"There is no {path[:200].decode('latin-1')!r} here; models answer at /score.")
@@ -90,8 +90,8 @@ def json_answer(value: object) -> Answer:
 
 
 def _of_this_machine(headers: dict[bytes, bytes]) -> bool:
-    """Not so when a page of somewhere else asks by way of this machine's browser: it names its own host, its origin, or the
-    browser says that it is of another site (a link or picture that is fetched has no origin)."""
+    """False when a page of another site sends the request through this machine's browser: it names its own host or its origin, or
+    the browser marks it as from another site (a link or picture has no origin)."""
     host = headers.get(b"host", b"localhost")
     if not _is_address_or_local(host):
         return False
@@ -103,7 +103,7 @@ def _of_this_machine(headers: dict[bytes, bytes]) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_address_or_local(host: bytes) -> bool:
-    """Whether a Host header names an address or this machine, with or without a port."""
+    """True when a Host header names an address or this machine, with or without a port."""
     text = host.decode("latin-1").lower()
     name, _, port = text.rpartition(":")
     name = (name if name and port.isdigit() else text).strip("[]")

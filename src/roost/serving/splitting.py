@@ -1,4 +1,4 @@
-"""Shares of the requests: a smooth weighted round-robin, so that a split of 90 to 10 is one in ten, and not so by luck. Pure."""
+"""Shares of the requests: a smooth weighted round-robin, so that a split of 90 to 10 is exactly one in ten, not random. Pure."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ class Split:
         self._only = next(iter(self._shares)) if len(self._shares) == 1 else None
 
     def next(self) -> str | None:
-        """Whose turn it is; None when nobody has a share."""
+        """The name that is next; None when no name has a share."""
         if self._only is not None or not self._shares:
             return self._only
         credit = self._credit

@@ -1,6 +1,7 @@
-"""A connection to a worker: requests go there, a few ahead of what it is at; answers come back; what it leaves behind is told.
+"""A connection to a worker: sends requests, a few ahead of its work; receives answers; reports the requests that a lost worker
+leaves.
 
-The worker begins requests in the order in which they were sent, so the oldest `concurrency` without an answer are those it is at.
+The worker starts requests in the order in which they were sent, so the oldest `concurrency` without an answer are in work.
 """
 
 import asyncio
@@ -21,9 +22,10 @@ from roost_job.scoring.worker import PLAIN_HEAD
 
 log = logging.getLogger("roost.serving")
 KILL_SECONDS = 2.0
-"""From an ABORT, which a worker that holds the interpreter's lock does not hear, to SIGKILL."""
+"""Time from an ABORT, which a worker that holds the interpreter's lock cannot read, to SIGKILL."""
 _AHEAD = ((0.002, 16), (0.02, 4), (0.1, 1))
-"""Requests that are sent ahead, by the seconds that one takes: it hides the way there and back, which matters for short ones."""
+"""Number of requests that are sent ahead, by the seconds that one takes: it hides the transfer time, which matters for short
+ones."""
 _AHEAD_BYTES = 1 << 20
 _WHY_BYTES = 500
 _PEER = struct.Struct("3i")
@@ -42,7 +44,7 @@ _OWN_HEADERS = {
 
 
 class Pool(Protocol):
-    """Whoever a link belongs to: the queue of a version."""
+    """The owner of a link: the queue of a version."""
 
     with_key: bool
 
@@ -56,7 +58,7 @@ class Pool(Protocol):
 
 
 class WorkerLink(asyncio.Protocol):
-    """One worker, connected. Belongs to the loop's thread."""
+    """The connection to one worker. Belongs to the loop's thread."""
 
     def __init__(self, path: str, run: str, pool: Pool) -> None:
         self.path = path
@@ -65,7 +67,7 @@ class WorkerLink(asyncio.Protocol):
         self.pool = pool
         self.ready = False
         self.leaving = False
-        """It gets nothing more; closed once it has answered what it has."""
+        """True when it gets nothing more; it is closed once it has answered its requests."""
         self.hello: dict[str, Any] = {}
         self.pid = 0
         self.sent: dict[int, Exchange] = {}
@@ -126,7 +128,7 @@ class WorkerLink(asyncio.Protocol):
         self.pool.link_free(self)
 
     def leave(self) -> None:
-        """Nothing more goes there; what it has is still answered."""
+        """Sends nothing more; waits for the pending answers."""
         self.leaving = True
         if not self.sent:
             self._hang_up()
@@ -139,12 +141,12 @@ class WorkerLink(asyncio.Protocol):
 
     @property
     def concurrency(self) -> int:
-        """Of the worker as it was begun, also when the version is to have more by now."""
+        """The worker's value at its start, even when the version has a higher one by now."""
         return min(self.pool.concurrency, int(self.hello.get("concurrency") or 1))
 
     @property
     def room(self) -> int:
-        """How many more requests it may be sent; ahead of its work only while they are short and small."""
+        """The number of further requests that it may be sent; ahead of its work only while they are short and small."""
         if not self.ready or self.leaving or self._congested or self._giving_up is not None:
             return 0
         ahead = 0
@@ -161,7 +163,7 @@ class WorkerLink(asyncio.Protocol):
         self.sent[exchange.number] = exchange
         self._bytes += len(exchange.body)
         head = exchange.head(with_key=self.pool.with_key)
-        if not self._outgoing:  # what comes in one turn of the loop goes out in one write
+        if not self._outgoing:  # all requests of one turn of the loop go out in one write
             asyncio.get_running_loop().call_soon(self._flush)
         if len(exchange.body) < frames.LARGE:
             self._outgoing.append(frames.pack_raw(frames.REQUEST, exchange.number, head, exchange.body))
@@ -177,14 +179,15 @@ class WorkerLink(asyncio.Protocol):
             self._transport.write(outgoing[0] if len(outgoing) == 1 else b"".join(outgoing))
 
     def recall(self, exchange: Exchange) -> None:
-        """Asks for a request that was sent ahead; it comes back by the pool's `link_returned` unless it was begun meanwhile."""
+        """Recalls a request that was sent ahead; it comes back through the pool's `link_returned` unless it was started
+        meanwhile."""
         if self._transport is not None and not exchange.recalled:
             exchange.recalled = True
             self._flush()
             self._transport.write(frames.pack(frames.RECALL, exchange.number))
 
     def give_up(self, exchange: Exchange) -> None:
-        """The worker is to leave over this request, by itself or by force."""
+        """Ends the worker because of this request: it exits itself or is killed."""
         if self._transport is None or self._giving_up is not None:
             return
         self._giving_up = exchange
@@ -195,7 +198,7 @@ class WorkerLink(asyncio.Protocol):
     def _kill(self, exchange: Exchange) -> None:
         if self._transport is None or self._giving_up is not exchange:
             return
-        if self.pid <= 1:  # the system does not know whose process it is, and what the worker says of itself may be any
+        if self.pid <= 1:  # the system gives no pid for the socket, and the worker's own word cannot be trusted
             log.warning("The worker %s did not leave by itself: its connection is closed.", self.path)
             self._transport.abort()
             return
@@ -228,7 +231,7 @@ class WorkerLink(asyncio.Protocol):
             self.pool.link_returned(exchange)
 
     def _forget(self, exchange: Exchange) -> None:
-        """It is no longer there; the next one that was sent ahead is now at work."""
+        """Removes an exchange; the next one that was sent ahead is now in work."""
         del self.sent[exchange.number]
         self._bytes -= len(exchange.body)
         if exchange.started:
@@ -243,7 +246,7 @@ class WorkerLink(asyncio.Protocol):
 
 
 def why_ended(path: str) -> str:
-    """What the agent left beside a worker's socket when it ended the worker by force; empty for nothing."""
+    """The note that the agent left beside a worker's socket when it killed the worker; empty for none."""
     try:
         file = os.open(path + frames.ENDED, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -258,7 +261,7 @@ def why_ended(path: str) -> str:
 
 
 def answer_of(head: bytes, body: bytes) -> Answer:
-    """What a worker said, as an answer that is safe to send: 502 where it makes none."""
+    """A worker's answer, checked for sending: 502 when it is invalid."""
     if head == PLAIN_HEAD:
         return Answer(200, body, [JSON_TYPE])
     try:

@@ -1,4 +1,4 @@
-"""The types of a table's columns: those that were asked for, and times that are written as such."""
+"""The types of a table's columns: the requested ones, and times in ISO 8601."""
 
 from typing import Any, Mapping
 
@@ -12,8 +12,8 @@ _TRUE, _FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no
 
 
 def convert(frame: Frame, types: Mapping[str, Any], strict: bool = False, bounded: bool = False) -> Frame:
-    """The frame with those types; what does not fit a type is empty, or when `strict` a UserErrorException. Times that pandas
-    cannot hold are empty, or when `bounded` a UserErrorException."""
+    """The frame with those types. A value that does not fit its type becomes empty, or raises UserErrorException when `strict`.
+    Times that pandas cannot hold become empty, or raise UserErrorException when `bounded`."""
     made = {}
     for name, kind in types.items():
         if name in frame.columns:
@@ -24,7 +24,7 @@ def convert(frame: Frame, types: Mapping[str, Any], strict: bool = False, bounde
 
 
 def _refuse_lost(lost: Any, kind: Mapping[str, Any], strict: bool, bounded: bool) -> None:
-    """For values that became empty: of times, those out of range are apart from those that are none."""
+    """Raises for values that became empty: separates times out of range from values that are no times."""
     far = list(times.beyond(lost, kind.get("formats") or ())) if kind["type"] == "datetime" else [False] * len(lost)
     if bounded and any(far):
         _refuse_far(lost[far])
@@ -65,17 +65,17 @@ def _converted(column: Any, kind: Mapping[str, Any]) -> Any:
 
 
 def _whole(numbers: Any) -> Any:
-    """Numbers of 64 bits; others, and those with a part behind the point, are empty. Truth values are 1 and 0."""
+    """64-bit integers; other numbers, and those with a fraction, become empty. Booleans become 1 and 0."""
     if str(numbers.dtype) in ("bool", "boolean"):
         numbers = numbers * 1
-    # Not by `round`: older ones of pandas cannot round whole numbers with gaps.
+    # Not with `round`: older versions of pandas cannot round integers with missing values.
     fit = numbers.where((numbers % 1 == 0) & (numbers >= -(2**63)) & (numbers < 2**63))
     return fit.astype("int64") if fit.notnull().all() else fit.astype("float64")
 
 
 def infer_times(frame: Frame, types: Mapping[str, Any], bounded: bool = False) -> Frame:
-    """Columns of text whose values are all written as times (ISO 8601) become times of UTC; the first values are looked at, and
-    one further down that is none leaves the column a text. Those that pandas cannot hold are as in `convert`."""
+    """Converts text columns whose values are all ISO 8601 times to times in UTC. The first values decide; a later value that is
+    no time leaves the column as text. Times that pandas cannot hold are handled as in `convert`."""
     made = {}
     for name in frame.columns:
         column = frame[name]

@@ -1,4 +1,4 @@
-"""Places in a datastore: `DataPath`, the same in jobs and outside, and the `DataReference` that `path()` of a job's gives."""
+"""Places in a datastore: `DataPath`, the same in jobs and outside, and the `DataReference` that a job's `path()` returns."""
 
 import binascii
 import os
@@ -43,7 +43,7 @@ class DataPath(object):
 
 
 class DataPathComputeBinding(object):
-    """Mount, download or upload, and where."""
+    """Mount, download or upload, and the path for it."""
 
     def __init__(self, mode: str = "mount", path_on_compute: Optional[str] = None, overwrite: bool = False) -> None:
         self.mode = checked_mode(mode)
@@ -55,7 +55,7 @@ class DataPathComputeBinding(object):
 
 
 class DataReference(object):
-    """A place in a datastore, to make a dataset of: in a job no run is begun that could be given it."""
+    """A place in a datastore, to make a dataset of: a job starts no run that could use it as an input."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class DataReference(object):
         self.overwrite = bool(overwrite)
 
     def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> "DataReference":
-        """A place further below."""
+        """A place below this one."""
         below = "/".join(each for each in (self.path_on_datastore, regular(path or "")) if each)
         return DataReference(self.datastore, data_reference_name, below)
 
@@ -96,7 +96,7 @@ def checked(datastore: Any) -> DatastoreFacts:
 
 
 def regular(path: str) -> str:
-    """Without `.` and empty parts: the root of a datastore is an empty path, however it is written."""
+    """The path without `.` and empty parts: the root of a datastore is an empty path in every spelling."""
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
@@ -107,7 +107,7 @@ def checked_mode(mode: Any) -> str:
 
 
 def place(given: Any) -> Optional[Tuple[Any, str]]:
-    """The datastore and the path in it that somebody named in any of the ways there are; None for anything else."""
+    """The datastore and the path in it, from any of the supported forms; None for anything else."""
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], DatastoreFacts):
         if given[1] is not None and not isinstance(given[1], (str, os.PathLike)):
             raise UserErrorException(
@@ -123,7 +123,7 @@ def place(given: Any) -> Optional[Tuple[Any, str]]:
 
 
 def target(given: Any) -> Tuple[Any, str]:
-    """Where something is to be written."""
+    """The datastore and the path to write to."""
     found = place(given)
     if found is None:
         raise UserErrorException("target must be a Datastore, a DataPath or (datastore, path), got %r." % (given,))

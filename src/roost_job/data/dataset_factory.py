@@ -1,6 +1,6 @@
-"""How a script in a job makes and finds datasets: `Dataset.File`, `Dataset.Tabular`, `Dataset.get_by_name`.
+"""Makes and finds datasets for a script in a job: `Dataset.File`, `Dataset.Tabular`, `Dataset.get_by_name`.
 
-A definition is put together here, and checked by the agent, which notes what the run reads. `sources` is the SDK's too.
+This module builds a definition; the agent checks it and records what the run reads. The SDK also uses `sources`.
 """
 
 import binascii
@@ -15,11 +15,11 @@ from roost_job.exceptions import RunEnvironmentException, UserErrorException
 from roost_job.libraries import refuse_parquet
 
 MANAGED = "managed-dataset"
-"""Folder of a datastore in which tables that were written out are, each in a folder of its own."""
+"""Folder of a datastore for tables that were written, each in its own folder."""
 
 
 class _Factory(type):
-    """What the SDK's has and a job's has not says so."""
+    """Raises a helpful error for names that only the SDK has."""
 
     def __getattr__(cls, name: str) -> NoReturn:
         outside.refuse(cls.__name__, name, outside.FACTORY, vars(cls))
@@ -35,8 +35,8 @@ class FileDatasetFactory(object):
         partition_format: Optional[str] = None,
         is_file: bool = False,  # noqa: ARG004 - what is there is looked at
     ) -> Any:
-        """Files by reference: addresses, (datastore, path or pattern), DataPath, or a list of those. `validate` looks whether
-        there are any now. `partition_format` names parts of their paths: `{year}/{day:yyyy-MM-dd}/*.csv`."""
+        """Files by reference: addresses, (datastore, path or pattern), DataPath, or a list of those. `validate` checks that files
+        exist now. `partition_format` names parts of their paths: `{year}/{day:yyyy-MM-dd}/*.csv`."""
         form = {"kind": "file", "partition_format": dataset_types.partition_format(partition_format)}
         return _made(path, form, validate)
 
@@ -48,7 +48,7 @@ class FileDatasetFactory(object):
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> Any:
-        """Uploads a folder, or what a pattern means in it, and gives those files as a dataset."""
+        """Uploads a folder, or the files in it that match a pattern, and returns them as a dataset."""
         datastore, path = datapaths.target(target)
         files = local_files.folder(src_dir, pattern)
         there = datastore._send(files, path, overwrite, show_progress)
@@ -76,7 +76,7 @@ class TabularDatasetFactory(object, metaclass=_Factory):
         empty_as_string: bool = False,
         encoding: Any = "utf8",
     ) -> Any:
-        """CSV and its relatives."""
+        """CSV and similar formats."""
         form = dataset_types.delimited(
             separator, header, encoding, infer_column_types, support_multi_line, empty_as_string
         )
@@ -102,7 +102,7 @@ class TabularDatasetFactory(object, metaclass=_Factory):
         invalid_lines: str = "error",
         encoding: Any = "utf8",
     ) -> Any:
-        """One JSON object on each line; `invalid_lines`: error, or drop those that are none."""
+        """One JSON object per line; `invalid_lines`: error, or drop invalid lines."""
         form = dataset_types.json_lines(invalid_lines, encoding)
         return table(path, form, validate, include_path, set_column_types, partition_format)
 
@@ -116,7 +116,7 @@ class TabularDatasetFactory(object, metaclass=_Factory):
         show_progress: bool = True,
     ) -> Any:
         """Writes the frame to a datastore as Parquet, and registers it."""
-        import tempfile  # for those who write frames
+        import tempfile  # only for scripts that write frames
 
         datastore, path = datapaths.target(target)
         folder = "%s/%s" % (path.strip("/") or MANAGED, binascii.hexlify(os.urandom(8)).decode())
@@ -136,7 +136,7 @@ class TabularDatasetFactory(object, metaclass=_Factory):
 
 
 class Dataset(object, metaclass=_Factory):
-    """Where datasets begin: `Dataset.File.from_files`, `Dataset.get_by_name`. `workspace` is `run.experiment.workspace`."""
+    """The start for datasets: `Dataset.File.from_files`, `Dataset.get_by_name`. `workspace` is `run.experiment.workspace`."""
 
     File = FileDatasetFactory
     Tabular = TabularDatasetFactory
@@ -152,7 +152,7 @@ class Dataset(object, metaclass=_Factory):
 
     @staticmethod
     def get_by_id(workspace: Any, id: str, **kwargs: Any) -> Any:  # noqa: A002, ARG004 - the SDK's name for it
-        """The registered dataset of that id, or the run's own input of that name: an argument holds one or the other."""
+        """The registered dataset of that id, or the run's own input of that name: an argument holds one of the two."""
         link = link_of(workspace)
         for each in (link.ask("run").get("spec") or {}).get("inputs") or ():
             if each["name"] == id and not each.get("dataset_id"):
@@ -183,7 +183,7 @@ def table(
 
 
 def sources(path: Any) -> Tuple[List[Dict[str, str]], Any]:
-    """What was given as the sources of a definition, and the workspace of their datastores; None where all are addresses."""
+    """The sources of a definition from the caller's paths, and the workspace of their datastores; None when all are addresses."""
     several = isinstance(path, (list, tuple)) and datapaths.place(path) is None
     if isinstance(path, tuple) and len(path) == 2 and all(isinstance(p, str) and "://" not in p for p in path):
         raise UserErrorException(

@@ -1,5 +1,5 @@
-"""The choices that tables are read by, under the names of the Azure ML SDK v1, and how a definition holds them. The same in jobs
-and outside: what a job makes, anybody can read.
+"""The options for reading tables, under the names of the Azure ML SDK v1, and their form in a definition. The same in jobs and
+outside, so that a dataset of a job can be read everywhere.
 """
 
 import datetime
@@ -16,18 +16,18 @@ _SAVED_NAME = re.compile(_SAVED + "[0-9a-f]{32}")
 
 
 def is_saved(name: str) -> bool:
-    """True for the name of a dataset that was saved for what refers to it, such as a model, and that nobody registered: it is
-    found by its id only."""
+    """True for the name of an unregistered dataset that was saved because something refers to it, such as a model: it is found by
+    its id only."""
     return _SAVED_NAME.fullmatch(name) is not None
 
 
 def saved_name(definition: Mapping[str, Any]) -> str:
-    """The name that a definition (as JSON has it) is saved under: the same one again is the same dataset."""
+    """The name under which a definition (as JSON) is saved: equal definitions are the same dataset."""
     return _SAVED + hashlib.sha256(json.dumps(definition, sort_keys=True).encode("utf-8")).hexdigest()[:32]
 
 
 class PromoteHeadersBehavior(Enum):
-    """Which files of a table have a line of column names."""
+    """Which files of a table have a header line."""
 
     NO_HEADERS = 0
     ONLY_FIRST_FILE_HAS_HEADERS = 1
@@ -107,7 +107,7 @@ _ENCODINGS = {
 
 
 def header(given: Any) -> str:
-    """As it is stored."""
+    """The stored form."""
     if isinstance(given, bool):
         given = PromoteHeadersBehavior.ALL_FILES_HAVE_SAME_HEADERS if given else PromoteHeadersBehavior.NO_HEADERS
     if not isinstance(given, PromoteHeadersBehavior):
@@ -146,7 +146,7 @@ def partition_format(given: Any) -> str:
 def delimited(
     separator: Any, header_is: Any, encoding_is: Any, infer: Any, support_multi_line: Any, empty_as_string: Any
 ) -> Dict[str, Any]:
-    """How CSV and its relatives are read."""
+    """The options for CSV and similar formats."""
     if not isinstance(separator, str) or not separator:
         raise UserErrorException("separator must be text, got %r." % (separator,))
     return {
@@ -167,12 +167,12 @@ def json_lines(invalid_lines: Any, encoding_is: Any) -> Dict[str, Any]:
 
 
 def table(form: Mapping[str, Any], include_path: Any, types: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    """What every table says beside that."""
+    """The options that every table has in addition."""
     return dict(form, include_path=bool(include_path), column_types=column_types(types))
 
 
 def failing(**choices: Any) -> List[bool]:
-    """Of choices what to do with values that do not fit, whether each is to fail: `failing(on_error='null')`."""
+    """For options about values that do not fit: True for each that must fail: `failing(on_error='null')`."""
     for name, choice in choices.items():
         if choice not in ("null", "fail"):
             raise UserErrorException("%s must be 'null' or 'fail', got %r." % (name, choice))

@@ -1,6 +1,6 @@
-"""Datasets as a script in a job holds them: `run.input_datasets['training']`; how they are made and found: `dataset_factory.py`.
+"""Datasets as a script in a job uses them: `run.input_datasets['training']`. `dataset_factory.py` makes and finds them.
 
-The agent answers with paths of this node; tables are read here, by `frames`. None ever changes: each step gives a new one.
+The agent returns paths of this node; `frames` reads tables. A dataset never changes: each step returns a new one.
 """
 
 import datetime
@@ -16,7 +16,8 @@ D = TypeVar("D", bound="JobDataset")
 
 
 class JobDataset(object):
-    """What datasets of files and tables share. `record` is of the registered one, None when there is none."""
+    """The common part of file and tabular datasets. `record` is that of the registered dataset, None when it is not
+    registered."""
 
     def __init__(self, link: Any, definition: Mapping[str, Any], record: Optional[Mapping[str, Any]] = None) -> None:
         self._link = link
@@ -47,15 +48,15 @@ class JobDataset(object):
         return dict(self._record.get("tags") or {})
 
     def take(self: D, count: int) -> D:
-        """The first ones."""
+        """The first `count` items."""
         return self._with(op="take", count=_count(count))
 
     def skip(self: D, count: int) -> D:
-        """All but the first ones."""
+        """All but the first `count` items."""
         return self._with(op="skip", count=_count(count))
 
     def random_split(self: D, percentage: float, seed: Optional[int] = None) -> Tuple[D, D]:
-        """Two datasets that have nothing in common and together are this one."""
+        """Two datasets without common items that together are this one."""
         step = {"op": "split", "percentage": _share("percentage", percentage), "seed": _seed(seed)}
         return self._with(part=0, **step), self._with(part=1, **step)
 
@@ -67,8 +68,8 @@ class JobDataset(object):
         tags: Optional[Mapping[str, str]] = None,
         create_new_version: bool = False,
     ) -> D:
-        """It under a name, for everybody in the workspace. The same definition again is the same version; another one is a
-        new version if that is asked for, and a UserErrorException otherwise."""
+        """Registers it under a name, for everybody in the workspace. The same definition again is the same version; another one
+        is a new version with `create_new_version`, and a UserErrorException otherwise."""
         if tags is not None and not isinstance(tags, Mapping):
             raise UserErrorException("tags must be a dict, got %s." % type(tags).__name__, hint="tags={'year': '2020'}")
         link = link_of(workspace)
@@ -83,7 +84,7 @@ class JobDataset(object):
         return type(self)(link, record["definition"], record)
 
     def _saved(self: D, workspace: Any) -> D:
-        """Itself when it is registered; else saved without a name of its own, so that something can refer to it by its id."""
+        """The dataset itself when it is registered; else saves it without a name, so that its id can be referred to."""
         if self.id:
             return self
         return self.register(workspace, dataset_types.saved_name(self._definition), create_new_version=True)
@@ -104,18 +105,18 @@ AbstractDataset = JobDataset
 
 
 class FileDataset(JobDataset):
-    """Files, wherever they are."""
+    """Files in any place."""
 
     def to_path(self) -> List[str]:
-        """Where each file is in the folder that the dataset becomes, after a slash."""
+        """The path of each file in the dataset's folder, with a leading slash."""
         return ["/%s" % name for name, _ in self._link.ask("dataset_items", definition=self._definition)]
 
     def download(
         self, target_path: Optional[str] = None, overwrite: bool = False, ignore_not_found: bool = False
     ) -> List[str]:
-        """The files, into a folder; their paths there."""
+        """Downloads the files into a folder; returns their paths."""
         if target_path is None:
-            import tempfile  # for those who name no folder
+            import tempfile  # only without a target folder
 
             target_path = tempfile.mkdtemp(prefix="roost-data-")
         folder = os.path.abspath(os.path.expanduser(target_path))
@@ -175,9 +176,9 @@ class TabularDataset(JobDataset):
         on_error: str = "null",
         out_of_range_datetime: str = "null",
     ) -> Any:
-        """All of it, in pandas. Its files stay in the node's cache for whoever reads them next. Where its first rows are enough,
-        files come one after another until those are here. What does not fit the type of its column is empty, or an error with
-        `on_error='fail'`; so are times that pandas cannot hold, with `out_of_range_datetime='fail'`."""
+        """The whole table, in pandas. Its files stay in the node's cache for later reads. When its first rows are enough, files
+        are fetched one after another until these are read. A value that does not fit the type of its column becomes empty, or an
+        error with `on_error='fail'`; so does a time that pandas cannot hold, with `out_of_range_datetime='fail'`."""
         fails = dataset_types.failing(on_error=on_error, out_of_range_datetime=out_of_range_datetime)
         if frames.needs_all(self._definition):
             return frames.read(self._definition, self._files(), *fails)
@@ -205,7 +206,7 @@ class TabularDataset(JobDataset):
         validate: bool = False,  # noqa: ARG002 - the SDK's signature, here and below: what is not there is seen when it is read
         **kwargs: Any,
     ) -> "TabularDataset":
-        """Says which columns are its times."""
+        """Sets the columns that hold its times."""
         fine = timestamp or kwargs.pop("fine_grain_timestamp", None)
         coarse = partition_timestamp or kwargs.pop("coarse_grain_timestamp", None)
         if kwargs:
@@ -231,7 +232,7 @@ class TabularDataset(JobDataset):
         return self._with(op="time_between", inclusive=bool(include_boundary), **given)
 
     def time_recent(self, time_delta: Any, include_boundary: bool = True, validate: bool = True) -> "TabularDataset":  # noqa: ARG002
-        """The last stretch of time, counted back from now: the moment of this call."""
+        """The last period of time, counted back from this call."""
         if not isinstance(time_delta, datetime.timedelta) or time_delta < datetime.timedelta(0):
             raise UserErrorException("time_delta must be a timedelta that is not negative, got %r." % (time_delta,))
         return self.time_after(datetime.datetime.now(datetime.timezone.utc) - time_delta, include_boundary)
@@ -289,7 +290,7 @@ def _share(name: str, value: Any) -> float:
 
 
 def _seed(seed: Optional[int]) -> int:
-    """One that is chosen now: both parts of a split, and every reading, are worked out with the same."""
+    """A seed that is chosen now: both parts of a split, and every read, use the same one."""
     return random.randrange(2**31) if seed is None else int(seed)  # noqa: S311 - a sample, not a secret
 
 
@@ -301,7 +302,7 @@ def _texts(columns: Any) -> List[str]:
 
 
 def _time(value: Any) -> str:
-    """As it is written down: of UTC where it says its zone."""
+    """The stored form of a time: in UTC when it has a time zone."""
     if not hasattr(value, "isoformat"):
         raise UserErrorException("A time must be a datetime, got %s." % type(value).__name__)
     return str(value.isoformat())

@@ -1,4 +1,4 @@
-"""What everybody may know of a datastore, in jobs and outside: the SDK's `Datastore` and the job's are both made of this."""
+"""The public facts of a datastore, in jobs and outside: the base of the SDK's `Datastore` and of the job's."""
 
 from typing import Any, Mapping, NoReturn, Optional
 
@@ -8,7 +8,7 @@ _TYPES = {"folder": "Folder", "azure_blob": "AzureBlob", "s3": "S3", "gcs": "GCS
 
 
 class DatastoreFacts(object):
-    """`_facts` is its record as the control plane tells it, never with a credential; `_workspace` the workspace it is of."""
+    """`_facts` is its record from the control plane, never with a credential; `_workspace` is its workspace."""
 
     _workspace: Any
 
@@ -34,7 +34,7 @@ class DatastoreFacts(object):
 
     @property
     def account_name(self) -> Optional[str]:
-        """Of Azure's storage; None elsewhere."""
+        """The account in Azure's storage; None elsewhere."""
         return self._setting("account")
 
     @property

@@ -1,6 +1,6 @@
-"""Datastores as a script in a job holds them: `Datastore.get(workspace, name)`, `workspace.get_default_datastore()`.
+"""Datastores as a script in a job uses them: `Datastore.get(workspace, name)`, `workspace.get_default_datastore()`.
 
-The script names files and folders, its agent moves the bytes. What is read or written so stands in the run's lineage.
+The script names files and folders, its agent transfers the bytes. The run's lineage records these reads and writes.
 """
 
 from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
@@ -12,11 +12,11 @@ from roost_job.data.datasets import link_of
 from roost_job.data.datastore_facts import DatastoreFacts
 
 _BATCH = 20000
-"""Files in one question: what is there already is looked at for each."""
+"""Files per request: for each one the agent checks whether it exists."""
 
 
 class _Refusing(type):
-    """`Datastore.register_…` of a job says that it is outside."""
+    """`Datastore.register_…` in a job raises an error: it is available only outside."""
 
     def __getattr__(cls, name: str) -> NoReturn:
         outside.refuse("Datastore", name, outside.DATASTORE, vars(Datastore))
@@ -39,7 +39,7 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
 
     @staticmethod
     def get(workspace: Any, datastore_name: str) -> "Datastore":
-        """UserErrorException when there is none of that name."""
+        """UserErrorException when there is no datastore of that name."""
         return Datastore._of(workspace, link_of(workspace).ask("datastore", name=datastore_name))
 
     @staticmethod
@@ -57,7 +57,7 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
     def upload(
         self, src_dir: Any, target_path: Optional[str] = None, overwrite: bool = False, show_progress: bool = True
     ) -> DataReference:
-        """All files of a folder, below `target_path`. What is there already stays unless `overwrite` is given."""
+        """Uploads all files of a folder, below `target_path`. Existing files stay unless `overwrite` is given."""
         self._send(local_files.folder(src_dir), target_path, overwrite, show_progress)
         return self.path(target_path)
 
@@ -69,15 +69,15 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> DataReference:
-        """These files, below `target_path`: under their names, or as they lie below `relative_root`."""
+        """Uploads these files, below `target_path`: under their names, or under their paths below `relative_root`."""
         self._send(local_files.chosen(files, relative_root), target_path, overwrite, show_progress)
         return self.path(target_path)
 
     def download(
         self, target_path: Any, prefix: Optional[str] = None, overwrite: bool = False, show_progress: bool = True
     ) -> int:
-        """Everything in it, or below a folder of it, into a folder here, under its path in the datastore; how many files came.
-        What is here already stays unless `overwrite` is given."""
+        """Downloads everything in it, or below one of its folders, to a folder here, under its path in the datastore; returns the
+        number of files. Existing files stay unless `overwrite` is given."""
         folder = local_files.absolute("target_path", target_path)
         asked = {"name": self.name, "path": folder, "prefix": prefix or "", "overwrite": bool(overwrite)}
         came = link_of(self._workspace).ask("datastore_download", **asked)
@@ -87,7 +87,7 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
         return int(came["count"])
 
     def _send(self, files: List[Tuple[str, str]], target: Optional[str], overwrite: bool, show_progress: bool) -> str:
-        """Where in the datastore they are now."""
+        """Uploads the files; returns their place in the datastore."""
         local_files.require_apart([name for _, name in files])
         local_files.require_seen(target or "")
         link, place = link_of(self._workspace), ""
@@ -111,5 +111,5 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
 
 
 def every(workspace: Any) -> Dict[str, Datastore]:
-    """Those of a workspace by name, its own first."""
+    """The datastores of a workspace by name, its own first."""
     return {each["name"]: Datastore._of(workspace, each) for each in link_of(workspace).ask("datastores")}

@@ -1,7 +1,7 @@
-"""Reads the files of a table into pandas: `read` is all of it, for scripts in jobs (Python 3.6+) and for the SDK alike.
+"""Reads the files of a table into pandas: `read` is the interface, for scripts in jobs (Python 3.6+) and for the SDK.
 
-Where the first steps of the dataset need only some columns or rows, no others are read. pandas, and pyarrow for Parquet, are
-those of the environment that the script runs in.
+When the first steps of the dataset need only some columns or rows, no others are read. pandas, and pyarrow for Parquet, come from
+the script's environment.
 """
 
 import io
@@ -16,7 +16,7 @@ from roost_job.listing import some
 
 Frame = Any
 File = Sequence[str]
-"""(name in the dataset, path on this machine, which file it is: the whole of its path or address)"""
+"""(name in the dataset, path on this machine, full path or address of the source)"""
 
 PATH_COLUMN = "Path"
 ENCODINGS = {
@@ -37,7 +37,7 @@ _LINE_ENDS = ("\n", "\r", "\r\n")
 
 
 class Wanted(object):
-    """What of each file is to be read."""
+    """The parts of each file that must be read."""
 
     def __init__(self, definition: Mapping[str, Any], strict: bool = False, bounded: bool = False) -> None:
         self.strict, self.bounded = strict, bounded
@@ -51,14 +51,14 @@ class Wanted(object):
         self.infer = bool(self.form.get("infer_column_types", True))
         self.header = str(self.form.get("header") or _SAME)
         self.encoding = ENCODINGS.get(str(self.form.get("encoding") or "utf8"), "utf-8")
-        self.names: Optional[List[str]] = None  # of all columns, once known, where only the first file has a header
+        self.names: Optional[List[str]] = None  # of all columns, once known, when only the first file has a header
 
     def wants(self, column: str) -> bool:
         return self.columns is None or column in self.columns
 
 
 class FilesOnDemand(object):
-    """Files that are brought as they are asked for: one, and then as many again as are here. They stay for a second time."""
+    """Files that are fetched on demand: first one, then each time as many as are already here. They stay for a second read."""
 
     def __init__(self, items: Sequence[Any], bring: Callable[[Sequence[Any]], Iterable[File]]) -> None:
         self._items, self._bring = items, bring
@@ -72,7 +72,7 @@ class FilesOnDemand(object):
 
 
 def whereabouts(definition: Mapping[str, Any]) -> str:
-    """Where its data is: the first of its places."""
+    """The place of its data: the first source."""
     sources = definition.get("sources") or [{}]
     url = (sources[0].get("url") or "").partition("?")[0]
     place = url or "%s/%s" % (sources[0].get("datastore") or "", sources[0].get("path") or "")
@@ -80,13 +80,13 @@ def whereabouts(definition: Mapping[str, Any]) -> str:
 
 
 def needs_all(definition: Mapping[str, Any]) -> bool:
-    """Whether every file is read; else the first ones may do, and `FilesOnDemand` is for them."""
+    """True when every file is read; else the first ones may be enough, and `FilesOnDemand` serves them."""
     return steps.row_limit(definition.get("steps") or ()) is None
 
 
 def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = False, bounded: bool = False) -> Frame:
-    """The table that a definition (as JSON has it) means, of these files, as one frame. What is not needed is not asked for.
-    `strict`: a value that does not fit the type of its column is refused; `bounded`: so is a time that pandas cannot hold."""
+    """The table of a definition (as JSON) from these files, as one frame. Unneeded files are not requested. `strict`: a value
+    that does not fit the type of its column is refused; `bounded`: so is a time that pandas cannot hold."""
     pandas = need("pandas")
     kind = (definition.get("format") or {}).get("type")
     if kind not in _READERS:
@@ -139,8 +139,8 @@ def _frames(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> 
 
 
 def _check_types(wanted: Wanted, frame: Frame) -> None:
-    """A type for a column that is not there is a mistake in its name. Of JSON lines, and of files that each have their own
-    columns, rows that were not read may have it."""
+    """Refuses a type for a missing column as a mistake in its name. In JSON lines, and in files with different columns, rows that
+    were not read may have it."""
     if wanted.form["type"] == "json_lines" or wanted.header == _COMBINED and wanted.limit is not None:
         return
     there = list(frame.columns)
@@ -162,7 +162,7 @@ def _check_same(name: str, first: Frame, frame: Frame) -> None:
 
 
 def _with_places(frame: Frame, wanted: Wanted, name: str, source: str, values: Any) -> Frame:
-    """The columns that come of where the file is: first its path, last those of the partition format."""
+    """Adds the columns from the file's place: its path first, those of the partition format last."""
     if values is not None:
         found = values(source or name)
         if found is None:
@@ -193,7 +193,7 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional
         "keep_default_na": False,
         "na_values": _empty(form, wanted.infer),
         "skip_blank_lines": True,
-        "low_memory": False,  # a column has one type, whatever the size of the file
+        "low_memory": False,  # one type per column, whatever the size of the file
     }
     if not wanted.infer:
         given["dtype"] = str
@@ -205,7 +205,7 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional
         text = _lines_as_fields(name, path, wanted.encoding)
         given.update(sep=",", compression=None)
         opened = lambda: io.StringIO(text)  # noqa: E731
-    elif len(separator.encode("utf-8")) > 1:  # pandas' own engine knows separators of one byte only
+    elif len(separator.encode("utf-8")) > 1:  # pandas' fast engine supports only separators of one byte
         given.update(engine="python", sep=re.escape(separator) if len(separator) > 1 else separator)
         given.pop("low_memory")
     try:
@@ -222,14 +222,14 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional
 
 
 def _lines_as_fields(name: str, path: str, encoding: str) -> str:
-    """Each line of a file as one quoted field, so that pandas finds its type as it does of any other; empty ones are left out."""
+    """Each line of a file as one quoted field, so that pandas infers its type as usual; empty lines are left out."""
     lines = (line.rstrip("\r\n") for line in _lines(name, path, encoding))
     return "".join('"%s"\n' % line.replace('"', '""') for line in lines if line.strip())
 
 
 def _which(pandas: Any, wanted: Wanted, opened: Callable[[], Any], given: Mapping[str, Any]) -> Dict[str, Any]:
-    """The columns that are read of a file, as pandas takes them. A first row of more fields than the header is refused: pandas
-    would take the first of them for the name of the row, and shift the others. Of later rows it says so itself."""
+    """The columns to read of a file, as arguments of pandas. A first row with more fields than the header is refused: pandas
+    would use its first field as the row's name and shift the others. For later rows pandas itself raises."""
     names = wanted.names
     top = pandas.read_csv(opened(), **dict(given, header=None, nrows=2 if names is None else 1, dtype=str))
     found = len(top.columns)
@@ -243,13 +243,13 @@ def _which(pandas: Any, wanted: Wanted, opened: Callable[[], Any], given: Mappin
     if wanted.header == _FIRST:
         wanted.names = names
     if names is not None and wanted.columns is not None:
-        kept = [each for each in names if wanted.wants(each)] or names[:1]  # one at least: it has the rows
+        kept = [each for each in names if wanted.wants(each)] or names[:1]  # at least one, since it has the rows
         made["usecols"] = lambda name: name in kept
     return made
 
 
 def _empty(form: Mapping[str, Any], infer: bool) -> List[str]:
-    """What stands for nothing. A text such as NA is a text: it may be Namibia's."""
+    """The texts that mean an empty value. NA is a text: it may be Namibia's code."""
     if form.get("empty_as_string"):
         return []
     return ["", "NaN", "nan"] if infer else [""]
@@ -267,8 +267,8 @@ def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Fr
 
 
 def _unindexed(frame: Frame) -> Frame:
-    """What pandas wrote as a frame's index are columns of the file, and of the table, the last; without a name of their own they
-    only numbered the rows."""
+    """Turns the index that pandas wrote into the table's last columns; an index without a name only numbered the rows and is
+    dropped."""
     there = list(frame.columns)
     names = [each for each in frame.index.names if each is not None and each not in there]
     if names:
@@ -277,7 +277,7 @@ def _unindexed(frame: Frame) -> Frame:
 
 
 def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:
-    """Those of the file; with another library than pyarrow it is taken that all are there."""
+    """The columns of the file; without pyarrow, all are assumed to exist."""
     try:
         parquet = need("pyarrow.parquet")
     except UserErrorException:
@@ -309,7 +309,7 @@ def _json_lines(pandas: Any, wanted: Wanted, name: str, path: str, left: Optiona
         records.append(record)
     names = list({key: None for record in records for key in record})
     if not names:
-        return pandas.DataFrame(index=range(len(records)))  # rows all the same: the columns wanted are of the path
+        return pandas.DataFrame(index=range(len(records)))  # the rows count: the requested columns come from the path
     return pandas.DataFrame.from_records(records, columns=names)
 
 
@@ -326,7 +326,7 @@ def _lines(name: str, path: str, encoding: str) -> Iterator[str]:
 
 
 def _compression(name: str) -> Optional[str]:
-    """By the file's name in the dataset: what is cached has names of its own."""
+    """By the file's name in the dataset, since cached files have other names."""
     dot = name.rfind(".")
     return _COMPRESSIONS.get(name[dot:].lower()) if dot >= 0 else None
 
@@ -335,7 +335,7 @@ _READERS = {"delimited": _delimited, "parquet": _parquet, "json_lines": _json_li
 
 
 def _hint(wanted: Wanted, name: str, path: str, error: Exception) -> str:
-    """What to read it by instead, where a look at its first line tells."""
+    """A better option for reading the file, if its first line shows one."""
     if isinstance(error, UnicodeError):
         return (
             "It is not written in %s: give its encoding, such as encoding='iso88591' or 'windows1252'."

@@ -1,4 +1,5 @@
-"""Which files of this machine go to a datastore, under which names, and what is said of it: the same in jobs and outside."""
+"""The files of this machine that go to a datastore, their names there, and the messages about it: the same in jobs and
+outside."""
 
 import fnmatch
 import os
@@ -9,8 +10,8 @@ from typing import Any, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 from roost_job.exceptions import UserErrorException
 
 PART, DOWNLOAD = ".roost-part-", ".roost-download"
-"""How names of files begin that are being written to a datastore; the folder in which a download keeps what is not whole yet.
-In a datastore nobody would see the one, and no download would leave the other where it is."""
+"""Prefix of files that are being written to a datastore; name of the folder for incomplete files of a download. The first would
+be hidden in a datastore, the second deleted by a download."""
 _OURS = "Roost keeps such names for what is not whole yet"
 _LOOK = "Look at the path; a relative one is seen from the working folder."
 _STARS = "`*` stays within a folder, `**` is any number of folders: `**/*.csv`."
@@ -18,7 +19,7 @@ _NAMED = 5
 
 
 def absolute(what: str, given: Any) -> str:
-    """The full path of what was given as `what`."""
+    """The full path of the argument `what`."""
     try:
         return os.path.abspath(os.path.expanduser(os.fsdecode(given)))
     except TypeError:
@@ -26,7 +27,7 @@ def absolute(what: str, given: Any) -> str:
 
 
 def folder(src_dir: Any, pattern: Optional[str] = None) -> List[Tuple[str, str]]:
-    """The files of a folder with their names in it; those that a pattern means, when there is one. Links are followed."""
+    """The files of a folder with their names in it; only those that match a pattern, if one is given. Links are followed."""
     root = absolute("src_dir", src_dir)
     if not os.path.isdir(root):
         raise UserErrorException(
@@ -42,7 +43,7 @@ def folder(src_dir: Any, pattern: Optional[str] = None) -> List[Tuple[str, str]]
 
 
 def _wanted(found: Sequence[Tuple[str, str]], none: str, hint: str = "") -> List[Tuple[str, str]]:
-    """Without those that cannot be uploaded, which are told; an error of the other words when there are none."""
+    """The files that can be uploaded; prints the others. Raises an error with the text `none` when there are no files."""
     wanted: List[Tuple[str, str]] = []
     passed: List[Tuple[str, str]] = []
     for path, name in found:
@@ -59,18 +60,18 @@ def _wanted(found: Sequence[Tuple[str, str]], none: str, hint: str = "") -> List
 
 
 def is_ours(name: str) -> bool:
-    """Whether Roost keeps a name in a datastore, or one of its folders, for itself."""
+    """True when Roost reserves a name in a datastore, or one of its folders."""
     parts = name.split("/")
     return parts[-1].startswith(PART) or DOWNLOAD in parts
 
 
 def problem(path: str, name: str) -> str:
-    """Why what lies at a path is not uploaded under that name; empty when it is."""
+    """Why the path is not uploaded under that name; empty when it is."""
     return _OURS if is_ours(name) else "" if os.path.isfile(path) else _kind(path)
 
 
 def _kind(path: str) -> str:
-    """What it is that is no file."""
+    """The kind of a path that is not a file."""
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
@@ -80,14 +81,14 @@ def _kind(path: str) -> str:
 
 
 def left_out(passed: Sequence[Tuple[str, str]]) -> str:
-    """The sentence about what is passed over, by name and reason; empty when there is none."""
+    """The sentence about skipped files, by name and reason; empty when there are none."""
     named = ", ".join("%r (%s)" % each for each in passed[:_NAMED])
     more = " and %d more" % (len(passed) - _NAMED) if len(passed) > _NAMED else ""
     return "Left out: %s%s." % (named, more) if passed else ""
 
 
 def _walk(place: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[str]:
-    """All that is below it but folders, through links too; one that leads to a folder above it ends there."""
+    """Everything below a folder except folders, also through links; a link to a folder above it is not followed."""
     seen = os.stat(place)
     here = (seen.st_dev, seen.st_ino)
     if here in above:
@@ -106,7 +107,7 @@ def _walk(place: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[str]:
 
 
 def chosen(files: Any, relative_root: Any = None) -> List[Tuple[str, str]]:
-    """Files with their names: their own, or what is below the root that is given."""
+    """Files with their names: their own, or their paths below the given root."""
     if isinstance(files, (str, bytes)) or not hasattr(files, "__iter__"):
         raise UserErrorException("files must be a list of at least one path, got %.200r." % (files,))
     paths = [absolute("files", each) for each in files]
@@ -141,7 +142,7 @@ def require_apart(names: Sequence[str]) -> None:
 
 
 def require_seen(target: str) -> None:
-    """UserErrorException for a folder of a datastore whose files nobody would be shown."""
+    """UserErrorException for a folder of a datastore whose files would be hidden."""
     if is_ours(target.rstrip("/")):
         raise UserErrorException("Nothing is uploaded to %r: %s." % (target, _OURS), hint="Give another target path.")
 
@@ -156,14 +157,14 @@ def done(deed: str, count: int, size: int) -> str:
 
 
 def stayed(count: int, place: str, otherwise: str = "overwrite=True") -> str:
-    """Of files that are there already, and how they are replaced."""
+    """The sentence about existing files, and how to replace them."""
     many = ("%d files are" % count, "stay as they are", "them")
     words = ("1 file is", "stays as it is", "it") if count == 1 else many
     return "%s in %s already and %s; %s replaces %s." % (words[0], place, words[1], otherwise, words[2])
 
 
 def say_of_download(datastore: str, prefix: str, count: int, same: int, folder: str) -> None:
-    """What is said before files come, of `count` that there are: that there are none, or that some are here already."""
+    """Prints a message before a download of `count` files: that there are none, or that some exist already."""
     if not count:
         say(" ".join(["There is no file at %r in %s." % (prefix, datastore)] + of_pattern(prefix)))
     elif same:
@@ -171,7 +172,7 @@ def say_of_download(datastore: str, prefix: str, count: int, same: int, folder: 
 
 
 def of_pattern(path: str) -> List[str]:
-    """What to say of a path in a datastore where there is no file; nothing of one that is no pattern."""
+    """Hints for a path in a datastore without a file; none for a path that is not a pattern."""
     signs = " and ".join("`%s`" % sign for sign in "*?" if sign in path)
     if not signs:
         return []
@@ -192,7 +193,7 @@ def _below(path: str, root: str) -> str:
 
 
 def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a path is meant: `**` is any number of folders, `*`, `?` and `[…]` stay within a part."""
+    """True when the path matches: `**` is any number of folders, `*`, `?` and `[…]` stay within a part."""
     if not parts or not names:
         return not parts and not names
     if parts[0] == "**":

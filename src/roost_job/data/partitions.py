@@ -1,6 +1,6 @@
-"""The partition format of a dataset: `{region}/{day:yyyy/MM/dd}/data.csv` reads columns out of the paths of its files.
+"""The partition format of a dataset: `{region}/{day:yyyy/MM/dd}/data.csv` reads columns from the paths of its files.
 
-It stands for the end of a path: from the first column named in it to the last letter. `*` is anything within one part.
+It matches the end of a path: from its first column to the last character. `*` is anything within one part.
 """
 
 import datetime
@@ -33,7 +33,8 @@ def names(partition_format: str) -> List[str]:
 
 
 def reader(partition_format: str) -> Callable[[str], Optional[Columns]]:
-    """Says which values a path has; None for a path that is of another form. UserErrorException for a format that cannot be."""
+    """Returns a function from a path to its values, or None for a path of another form. UserErrorException for an invalid
+    format."""
     pattern, keys = _compiled(partition_format)
 
     def read(path: str) -> Optional[Columns]:
@@ -72,7 +73,7 @@ def _literal(text: str) -> str:
 
 
 def _time(text: str, name: str, form: str, keys: List[Tuple[str, str]]) -> str:
-    """The pattern of a date; each of its parts is a key of its own."""
+    """The pattern of a date; each of its parts has its own key."""
     pattern, end = "", 0
     for match in _TIME.finditer(form):
         part, digits = _PARTS[match.group()]
@@ -96,7 +97,7 @@ def _values(keys: List[Tuple[str, str]], groups: Tuple[str, ...]) -> Optional[Co
             continue
         given = None if value == MISSING else value
         if found.setdefault(name, given) != given:
-            return None  # one name in two places stands for one value
+            return None  # a name in two places must have one value
     for name, parts in times.items():
         try:
             found[name] = datetime.datetime(**parts)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A run's data as its script finds it: `run.input_datasets`, `run.output_datasets`, and both as `get_details` shows them."""
+"""A run's data for its script: `run.input_datasets`, `run.output_datasets`, and both in `get_details`."""
 
 import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
@@ -20,13 +20,13 @@ class RunData(object):
 
     @property
     def input_datasets(self) -> Dict[str, Any]:
-        """By name: in the job the path of what is mounted or downloaded, else the dataset itself."""
+        """By name: in the job the path of a mounted or downloaded input, else the dataset itself."""
         spec = self._record_now().get("spec") or {}
         return {each["name"]: self._input(each) for each in spec.get("inputs") or ()}
 
     @property
     def output_datasets(self) -> Dict[str, Any]:
-        """By name: in the job the folder that is to be filled; afterwards the datasets that they became."""
+        """By name: in the job the folder to fill; afterwards the resulting datasets."""
         spec = self._record_now().get("spec") or {}
         names = [each["name"] for each in spec.get("outputs") or ()]
         here = {name: os.environ.get(VARIABLE + name) for name in names} if self._is_here() else {}
@@ -36,7 +36,7 @@ class RunData(object):
         return {use["name"]: self._data(use) for use in uses}
 
     def _is_here(self) -> bool:
-        """Whether this process is part of the run."""
+        """True when this process is part of the run."""
         return not self._kin
 
     def _input(self, given: Mapping[str, Any]) -> Any:
@@ -44,20 +44,20 @@ class RunData(object):
         return path if path and given.get("mode") != "direct" else self._data(given)
 
     def _data(self, given: Mapping[str, Any]) -> Any:
-        """The dataset of an input, or of something that was read or written."""
-        from roost_job.data.datasets import make  # for those who use data: it reads tables
+        """The dataset of an input, or of a read or write."""
+        from roost_job.data.datasets import make  # only for scripts that use data: it reads tables
 
         if given.get("dataset_id"):
             try:
                 record = self._link.ask("dataset", id=given["dataset_id"])
-            except UserErrorException:  # unregistered since: what it was stays with the run
+            except UserErrorException:  # unregistered since: the run still has its definition
                 return make(self._link, given["definition"])
             return make(self._link, record["definition"], record)
         return make(self._link, given["definition"])
 
 
 class UsedDataset(Dict[str, Any]):
-    """A dataset in a run's details: id, name and version, as JSON has them, and with `.` the dataset itself, as in
+    """A dataset in a run's details: id, name and version, as in JSON, and through attributes the dataset itself, as in
     `details['inputDatasets'][0]['dataset'].to_path()`."""
 
     def __init__(self, plain: Mapping[str, Any], make: Callable[[], Any]) -> None:
@@ -70,7 +70,7 @@ class UsedDataset(Dict[str, Any]):
         return getattr(self._make(), name)
 
     def __reduce__(self) -> Any:
-        """What is copied, or goes to another process, is the plain part: the dataset is asked for where the run is."""
+        """A copy, or a transfer to another process, has only the plain part: the dataset is looked up where the run is."""
         return dict, (dict(self),)
 
 
@@ -79,7 +79,7 @@ Make = Callable[[Mapping[str, Any]], Any]
 
 
 def inputs(spec: Mapping[str, Any], uses: Sequence[Mapping[str, Any]], make: Make) -> List[Dict[str, Any]]:
-    """As `get_details` has them."""
+    """The inputs in the form of `get_details`."""
     read = {use["name"]: use for use in uses if use["direction"] == "input"}
     return [
         {
@@ -96,7 +96,7 @@ def inputs(spec: Mapping[str, Any], uses: Sequence[Mapping[str, Any]], make: Mak
 
 
 def _dataset(use: Mapping[str, Any], make: Make) -> Dict[str, Any]:
-    """The id as the SDK has it; name and version, which stay when the dataset is unregistered, where that is said too."""
+    """The id as in the SDK; also name and version, which stay when the dataset is unregistered."""
     found: Dict[str, Any] = {"id": use.get("dataset_id") or None}
     if use.get("dataset_name"):
         found.update(name=use["dataset_name"], version=use["dataset_version"])
@@ -106,7 +106,7 @@ def _dataset(use: Mapping[str, Any], make: Make) -> Dict[str, Any]:
 
 
 def outputs(uses: Sequence[Mapping[str, Any]], make: Make) -> List[Dict[str, Any]]:
-    """Those that are written, as `get_details` has them; what a script wrote or registered on its own too."""
+    """The written data in the form of `get_details`; includes what a script wrote or registered on its own."""
     return [
         {
             "dataset": _dataset(each, make),

@@ -1,5 +1,5 @@
-"""What is done to a table when it is read: the steps of a dataset's definition (roost.domain.datasets lists them), on a pandas
-frame. Rows that a step picks by chance are the same each time, and the two parts of a split have none in common.
+"""Applies the steps of a dataset's definition (roost.domain.datasets lists them) to a pandas frame. Random choices of rows are
+the same each time, and the two parts of a split have no row in common.
 """
 
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
@@ -17,7 +17,7 @@ _BY_POSITION = ("take", "skip", "sample", "split")
 
 
 def apply(frame: Frame, steps: Sequence[Step]) -> Frame:
-    """The frame after all steps, its rows numbered anew."""
+    """The frame after all steps, with its rows numbered again."""
     fine: Optional[str] = None
     for step in steps:
         op = step["op"]
@@ -31,7 +31,7 @@ def apply(frame: Frame, steps: Sequence[Step]) -> Frame:
 
 
 def row_limit(steps: Sequence[Step]) -> Optional[int]:
-    """How many rows from the top are enough for all that the steps leave; None when all are needed."""
+    """The number of rows from the top that the steps need; None when they need all."""
     skipped = 0
     for step in steps:
         if step["op"] == "skip":
@@ -44,7 +44,7 @@ def row_limit(steps: Sequence[Step]) -> Optional[int]:
 
 
 def wanted_columns(steps: Sequence[Step]) -> Optional[Sequence[str]]:
-    """The columns that are enough; None when all are needed."""
+    """The columns that the steps need; None when they need all."""
     for step in steps:
         if step["op"] == "keep_columns":
             return list(step["columns"])
@@ -74,12 +74,12 @@ def _split(frame: Frame, step: Step) -> Frame:
 
 
 def _chances(count: int, seed: Any) -> Any:
-    """A number from 0 to 1 for each row. This generator is frozen: every NumPy gives the same."""
+    """A number from 0 to 1 for each row. This generator is frozen: it gives the same in every NumPy."""
     return need("numpy").random.RandomState(int(seed or 0) % 2**32).random_sample(count)
 
 
 def _keep(frame: Frame, step: Step) -> Frame:
-    """Names that the table does not have are passed over, as dataprep did; `validate=True` of keep_columns refuses them."""
+    """Unknown names are ignored, as in dataprep; `validate=True` of keep_columns refuses them."""
     return frame[[name for name in step["columns"] if name in frame.columns]]
 
 
@@ -162,7 +162,7 @@ def _text(value: Any) -> str:
 
 
 def moment(text: str) -> Any:
-    """A time as frames have it: of UTC, without saying so."""
+    """A time as frames have it: in UTC, without a time zone."""
     return plain_time(need("pandas").Timestamp(text))
 
 
@@ -178,7 +178,7 @@ def _timestamps(frame: Frame, step: Step) -> Any:
 
 
 def _times_of(frame: Frame, name: str) -> Any:
-    """A column that is to hold times, as times; numbers and texts that are none are refused, for filters would be wrong."""
+    """The column as times; numbers, and texts without any time, are refused, since filters would be wrong."""
     given = frame[name].dropna()
     if not len(given):
         return times.of(frame[name])
@@ -195,7 +195,7 @@ def _times_of(frame: Frame, name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Of NumPy's values those of the language, which show as people write them."""
+    """NumPy values as Python values, which print in the usual way."""
     return value.item() if hasattr(value, "item") else value
 
 

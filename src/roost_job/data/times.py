@@ -1,5 +1,5 @@
-"""Columns of texts as columns of times: of UTC, and what is no time is empty. Which of those are times all the same, of years
-that pandas cannot hold, `beyond` tells.
+"""Converts columns of texts to times in UTC; a value that is no time becomes empty. `beyond` finds the times among those, of
+years that pandas cannot hold.
 """
 
 import datetime
@@ -13,12 +13,12 @@ ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[
 
 
 def of(column: Any) -> Any:
-    """Times of whatever form. Those of ISO 8601 may each be written in their own way."""
+    """Times of any form. ISO 8601 times may differ in form from each other."""
     if str(column.dtype).startswith("datetime64[") and "," not in str(column.dtype):
         return column
     pandas = need("pandas")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # pandas says how it reads texts that are no times
+        warnings.simplefilter("ignore", UserWarning)  # pandas warns about texts that are no times
         found = iso(column)
         others = column[column.notnull() & found.isnull()]
         others = others[[not ISO.match(str(each)) for each in others]]
@@ -28,8 +28,7 @@ def of(column: Any) -> Any:
 
 
 def iso(column: Any) -> Any:
-    """Times of ISO 8601. Newer ones of pandas take the form of the first value for that of all, unless told that each may have
-    its own."""
+    """Times in ISO 8601. Newer versions of pandas apply the form of the first value to all, unless this is switched off."""
     pandas = need("pandas")
     each = int(pandas.__version__.partition(".")[0]) >= 2 and str(column.dtype) in ("object", "str", "string")
     more = {"format": "ISO8601"} if each else {}
@@ -37,7 +36,7 @@ def iso(column: Any) -> Any:
 
 
 def written(column: Any, formats: Sequence[str]) -> Any:
-    """Times of one of these forms, the first that fits."""
+    """Times in one of these formats, the first that fits."""
     pandas, found = need("pandas"), None
     for form in formats:
         some = pandas.to_datetime(column, format=form, errors="coerce", utc=True).dt.tz_convert(None)
@@ -46,8 +45,8 @@ def written(column: Any, formats: Sequence[str]) -> Any:
 
 
 def beyond(texts: Any, formats: Sequence[str] = ()) -> Iterator[bool]:
-    """Of texts that pandas took for no times, whether they are, of a year that it may be unable to hold: 1678 to 2261 it can.
-    Without formats it is those of ISO 8601."""
+    """For texts that pandas did not read as times: True for a time outside the years 1678 to 2261, which pandas may be unable to
+    hold. Without formats, ISO 8601 is tried."""
     for text in map(str, texts):
         day = text[:10] if ISO.match(text) else ""
         yield any(_is_time(text, form) for form in formats) if formats else _is_time(day, "%Y-%m-%d")
@@ -61,7 +60,8 @@ def _is_time(text: str, form: str) -> bool:
 
 
 def _filled(found: Any, some: Any) -> Any:
-    """One after the other, in the finer unit of the two; of nanoseconds there are too few for some years, which are empty."""
+    """The first values, with gaps filled from the second, in the finer unit of the two; nanoseconds cannot hold some years, which
+    become empty."""
     pandas = need("pandas")
     both = [found.dropna(), some[found.isnull().reindex(some.index)].dropna()]
     if any(str(each.dtype) == "datetime64[ns]" for each in both):

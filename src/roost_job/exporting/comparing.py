@@ -1,4 +1,4 @@
-"""ONNX Runtime beside the model it was exported from: the same numbers for the same input. Python 3.6+, NumPy, ONNX Runtime."""
+"""Compares ONNX Runtime with the original model: the same numbers for the same input. Python 3.6+, NumPy, ONNX Runtime."""
 
 import importlib
 from typing import Any, Dict, List
@@ -6,11 +6,11 @@ from typing import Any, Dict, List
 import numpy
 
 TOLERANCE = 1e-5
-"""Of each number: absolute, and relative to it."""
+"""The allowed difference of each number: absolute, and relative."""
 
 
 def scored(path: str, arrays: List[Any]) -> List[Any]:
-    """What ONNX Runtime gives for the inputs in their order, as each declares its type."""
+    """ONNX Runtime's results for the inputs in their order, each with its declared type."""
     session = session_of(path)
     feeds: Dict[str, Any] = {}
     for declared, array in zip(session.get_inputs(), arrays):
@@ -28,7 +28,7 @@ def session_of(path: str) -> Any:
 
 
 def difference(expected: Any, got: Any) -> float:
-    """The largest one between two arrays, in units in which TOLERANCE is allowed; infinite for other shapes or labels."""
+    """The largest difference between two arrays, in units of TOLERANCE; infinite for different shapes or labels."""
     expected, got = numpy.asarray(expected), numpy.asarray(got)
     if expected.shape != got.shape:
         if expected.size != got.size:

@@ -1,4 +1,5 @@
-"""The job of an export: brings the model, exports it, checks the numbers, registers the result as made from it. Python 3.6+."""
+"""The job of an export: downloads the model, exports it, checks the numbers, registers the result as made from it. Python
+3.6+."""
 
 import argparse
 import importlib
@@ -12,9 +13,9 @@ from roost_job.run import Run
 from roost_job.scoring.handlers import files
 
 REASON = "onnx.refused"
-"""The tag of a run whose model cannot be exported: why."""
+"""The tag of a run whose model cannot be exported: the reason."""
 RESULT = "onnx.model"
-"""The tag of a run that has exported: the id of the model that it registered."""
+"""The tag of a successful export: the id of the registered model."""
 _ENDINGS = {
     "torch": (".pt", ".pth", ".ts", ".jit", ".torchscript"),
     "sklearn": (".joblib", ".pkl", ".pickle", ".sav", ".skops"),
@@ -85,7 +86,7 @@ def export(run: Any, asked: Any) -> Any:
 
 
 def _opset(onnx: Any, path: str) -> str:
-    """By domain, each once: exporters name the default one twice, and leave its name out."""
+    """The version of each domain, once: exporters list the default domain twice, and leave its name out."""
     newest: Dict[str, int] = {}
     for each in onnx.load(path, load_external_data=False).opset_import:
         domain = each.domain or "ai.onnx"

@@ -1,4 +1,4 @@
-"""The sample input of an export: written as JSON by whoever submitted the job, read here as arrays. Python 3.6+ and NumPy.
+"""The sample input of an export: written as JSON at the submission, read here as arrays. Python 3.6+ and NumPy.
 
 {"inputs": [{"name": "x" or "", "dtype": "float32" or "", "values": […]} or {…, "shape": [1, 3, 224, 224]}], "table": false}
 
@@ -19,7 +19,7 @@ class Sample(object):
         self.arrays = arrays
         self.table = table
         self.typed = typed
-        """Which of them were given with a type; the others are taken as the model can."""
+        """True for each input that was given with a type; the others get a type that the model accepts."""
 
 
 def read(path: str) -> Sample:
@@ -49,6 +49,6 @@ def _array(given: Dict[str, Any]) -> Any:
 
 
 def normal(rows: int, columns: int) -> Sample:
-    """For a model that says how many numbers a row has."""
+    """A sample for a model with a known number of columns."""
     drawn = numpy.random.RandomState(7).standard_normal((rows, columns))
     return Sample([""], [drawn], False, [False])

@@ -1,7 +1,7 @@
 """scikit-learn models to ONNX, with skl2onnx. Python 3.6+.
 
-First with 32-bit numbers, which ONNX Runtime is fast with; where those do not give the same results as scikit-learn's own 64-bit
-ones, with 64-bit numbers.
+First with 32-bit numbers, which are fast in ONNX Runtime; when their results differ from scikit-learn's own 64-bit ones, with
+64-bit numbers.
 """
 
 import importlib
@@ -21,7 +21,7 @@ def load(path: str) -> Any:
 
 
 def sample_for(model: Any) -> Sample:
-    """For a model that was given none: numbers, as many in a row as it was fitted to."""
+    """A default sample: numbers, as many per row as the model was fitted to."""
     count = getattr(model, "n_features_in_", None)
     if count is None or getattr(model, "feature_names_in_", None) is not None:
         raise Refused("it does not say what its rows look like. Give sample_input, a few rows as it was fitted to")
@@ -29,7 +29,7 @@ def sample_for(model: Any) -> Sample:
 
 
 def export(model: Any, sample: Sample, path: str, opset: int) -> Tuple[float, List[str]]:
-    """Writes the file; the largest difference on the sample, and lines that a person should know."""
+    """Writes the file; returns the largest difference on the sample, and notes for people."""
     rows = _rows(sample)
     expected = _expected(model, rows)
     apart = float("inf")
@@ -40,7 +40,7 @@ def export(model: Any, sample: Sample, path: str, opset: int) -> Tuple[float, Li
         except Refused:
             if not wide or not notes:
                 raise
-            break  # with 32-bit numbers it could be exported, and those differ
+            break  # the 32-bit export worked, and its numbers differ
         if apart <= comparing.TOLERANCE:
             break
         if not wide:
@@ -49,7 +49,8 @@ def export(model: Any, sample: Sample, path: str, opset: int) -> Tuple[float, Li
 
 
 def _scored(model: Any, sample: Sample, path: str, opset: int, wide: bool) -> List[Any]:
-    """Written, and computed by ONNX Runtime. One that is older than the exporter says which operators it knows: those then."""
+    """Exports, and computes with ONNX Runtime. A runtime older than the exporter names its supported operators; then these are
+    used."""
     _write(model, sample, path, opset, wide)
     try:
         return comparing.scored(path, sample.arrays)

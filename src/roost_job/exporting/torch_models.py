@@ -18,7 +18,7 @@ _KEPT = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.AsyncFun
 
 
 def load(path: str, script: str) -> Any:
-    """The module. `script` is the one that trained it, or empty: classes of its own are looked up there, without running it."""
+    """The module. `script` is the training script, or empty: its classes are looked up there without running it."""
     try:
         return torch.jit.load(path, map_location="cpu").eval()
     except (RuntimeError, ValueError):
@@ -51,8 +51,8 @@ def _is_weights(loaded: Any) -> bool:
 
 
 def _define(script: str) -> None:
-    """The classes, functions and imports of the training script, as this process's own: that is where pickles look for them.
-    Nothing else of the script is run."""
+    """Defines the classes, functions and imports of the training script in this process's main module, where pickles look for
+    them. Nothing else of the script runs."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     with open(script, encoding="utf-8") as file:
         tree = ast.parse(file.read(), script)
@@ -77,7 +77,7 @@ def _is_constant(node: Any) -> bool:
 
 
 def export(model: Any, sample: Sample, path: str, opset: int) -> Tuple[float, List[str]]:
-    """Writes the file; the largest difference on the sample, and lines that a person should know."""
+    """Writes the file; returns the largest difference on the sample, and notes for people."""
     given, expected = _try(model, sample)
     names = [each or _names(model)[index] for index, each in enumerate(sample.names)]
     for moving in (True, False):
@@ -102,7 +102,7 @@ def export(model: Any, sample: Sample, path: str, opset: int) -> Tuple[float, Li
 
 
 def _try(model: Any, sample: Sample) -> Tuple[List[Any], List[Any]]:
-    """The sample as tensors that the model takes, and what it gives for them."""
+    """The sample as tensors that the model accepts, and the model's results for them."""
     floats = [each.dtype for each in model.parameters() if each.dtype.is_floating_point]
     kind = floats[0] if floats else torch.float32
     plain = [torch.from_numpy(each) for each in sample.arrays]
@@ -119,7 +119,7 @@ def _try(model: Any, sample: Sample) -> Tuple[List[Any], List[Any]]:
 
 
 def flat(result: Any) -> List[Any]:
-    """The tensors of a result, in the order in which ONNX has them."""
+    """The tensors of a result, in ONNX's order."""
     if isinstance(result, torch.Tensor):
         return [result.detach().cpu().numpy()]
     if isinstance(result, dict):
@@ -145,14 +145,14 @@ def _write(
         with torch.no_grad():
             options["example_outputs"] = model(*given)
     if "dynamo" in known:
-        options["dynamo"] = False  # the one that takes TorchScript too, and has been there since the first version
+        options["dynamo"] = False  # this exporter also takes TorchScript, and exists since the first version
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(model, tuple(given), path, **options)
 
 
 def _takes_more(model: Any, given: List[Any], path: str) -> bool:
-    """Whether twice the rows give the same numbers too."""
+    """True when twice the rows give the same numbers too."""
     doubled = [torch.cat([each, each]) if each.dim() else each for each in given]
     try:
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Where the files of a model are on this machine, as far as that can be told without asking anybody."""
+"""Finds the files of a model on this machine without a request."""
 
 import os
 from typing import Optional
@@ -6,12 +6,12 @@ from typing import Optional
 from roost_job.exceptions import ModelNotFoundException
 
 FOLDER = "azureml-models"
-"""Where `Model.get_model_path` keeps models, below the current folder."""
+"""The folder of `Model.get_model_path` for models, below the current folder."""
 _SERVED = "AZUREML_MODEL_DIR"
 
 
 def served(name: str, version: Optional[int]) -> Optional[str]:
-    """In a service: its one model's folder is `…/<name>/<version>`, of several the folder above has them."""
+    """In a service: the folder of its one model is `…/<name>/<version>`; with several models, the folder above has them."""
     folder = os.environ.get(_SERVED)
     if not folder:
         return None
@@ -45,6 +45,6 @@ def _newest(folder: str, version: Optional[int]) -> Optional[str]:
 
 
 def _only(folder: str) -> str:
-    """The one file or folder in it; itself, when there are several."""
+    """The only file or folder in it; the folder itself when there are several."""
     there = os.listdir(folder)
     return os.path.join(folder, there[0]) if len(there) == 1 else folder

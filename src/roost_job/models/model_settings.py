@@ -1,4 +1,4 @@
-"""What is said of a model when it is registered: its framework, what a service of it may use, labels, datasets, local files."""
+"""The settings of a model at its registration: framework, resources of a service, labels, datasets, local files."""
 
 import binascii
 import os
@@ -9,7 +9,7 @@ from roost_job.exceptions import UserErrorException, WebserviceException
 
 
 class Framework(object):
-    """`Model.Framework.TENSORFLOW` and the others: what a model is served by when it is deployed with no code."""
+    """`Model.Framework.TENSORFLOW` and the others: the framework that serves a model deployed without code."""
 
     CUSTOM = "Custom"
     TENSORFLOW = "TensorFlow"
@@ -40,11 +40,11 @@ _LIKELY = {
     "mlflow": Framework.MLFLOW,
     "pyfunc": Framework.MLFLOW,
 }
-"""What people write for the frameworks that need no code, in lower case and without signs."""
+"""Common spellings of the frameworks that need no code, in lower case and without punctuation."""
 
 
 def likely_framework(given: Any) -> Optional[str]:
-    """The framework that looks meant, where it is written in a way that no deployment knows; None for any other."""
+    """The framework that was probably meant by an unknown spelling; None for any other."""
     text = str(given or "").lower()
     known = (
         Framework.SCIKITLEARN,
@@ -60,7 +60,7 @@ def likely_framework(given: Any) -> Optional[str]:
 
 
 class ResourceConfiguration(object):
-    """What a service of the model may use, when it is deployed with no code: cores, memory, GPUs."""
+    """The resources of a service whose model is deployed without code: cores, memory, GPUs."""
 
     def __init__(
         self, cpu: Optional[float] = None, memory_in_gb: Optional[float] = None, gpu: Optional[int] = None
@@ -99,12 +99,12 @@ def _no_number(value: Any) -> bool:
 
 
 def new_key() -> str:
-    """Names one registration, so that a question that is asked twice makes one version."""
+    """Identifies one registration, so that a repeated request makes one version."""
     return binascii.hexlify(os.urandom(16)).decode("ascii")
 
 
 def resources(given: Optional[ResourceConfiguration]) -> Optional[Dict[str, Any]]:
-    """As the control plane has them."""
+    """The form of the control plane."""
     if given is None:
         return None
     if not isinstance(given, ResourceConfiguration):
@@ -127,7 +127,7 @@ def labels(what: str, given: Any) -> Dict[str, str]:
 
 
 def wanted(what: str, given: Any) -> Dict[str, Optional[str]]:
-    """The same as a filter: None is for any value."""
+    """Labels as a filter: None matches any value."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -151,7 +151,7 @@ def _pair(what: str, each: Any) -> Tuple[Any, Any]:
 
 
 def dataset_id(what: str, dataset: Any, workspace: Any) -> Optional[str]:
-    """The id of a dataset; one that is not registered is saved to the workspace first."""
+    """The id of a dataset; an unregistered one is saved to the workspace first."""
     if dataset is None:
         return None
     found = getattr(dataset, "id", None)
@@ -164,7 +164,7 @@ def dataset_id(what: str, dataset: Any, workspace: Any) -> Optional[str]:
 
 
 def datasets(given: Any, workspace: Any) -> List[List[str]]:
-    """`[(what for, dataset)]` as what for and id."""
+    """`[(purpose, dataset)]` as purpose and id."""
     found = []
     for pair in given or ():
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -178,7 +178,7 @@ def datasets(given: Any, workspace: Any) -> List[List[str]]:
 
 
 def local_files(model_path: Any, child_paths: Optional[Sequence[Any]] = None) -> List[List[str]]:
-    """[name in the model, absolute path] of a file, of all files below a folder, or of those named in it."""
+    """[name in the model, absolute path] of a file, of all files below a folder, or of the named files in it."""
     try:
         given = os.fsdecode(model_path)
     except TypeError:
@@ -222,7 +222,7 @@ def _children(root: str, child_paths: Sequence[Any]) -> List[List[str]]:
 
 
 def _below(path: str, name: str) -> List[List[str]]:
-    """A file, or all files below a folder; links are followed, for what they lead to is what the model needs."""
+    """A file, or all files below a folder; links are followed, since the model needs their targets."""
     if os.path.isfile(path):
         return [[name, path]]
     if not name:

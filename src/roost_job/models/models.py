@@ -1,7 +1,7 @@
-"""`Model`: a registered model as a script holds it, in a job on any Python and outside; the SDK extends it
+"""`Model`: a registered model as a script uses it, in a job on any Python and outside; the SDK extends it
 (`roost.sdk.models.models`).
 
-What it does is asked of the workspace's link, an object with `ask(op, **fields)` whose ops are those of the door
+Its requests go to the workspace's link, an object with `ask(op, **fields)` whose ops are those of the door
 (docs/how-it-works/wire.md): in a job the agent's door, outside the same over HTTP.
 """
 
@@ -21,7 +21,7 @@ M = TypeVar("M", bound="Model")
 
 
 class Model(object):
-    """A registered model: `Model(workspace, name)` is its newest version, `Model(workspace, id="net:3")` that one."""
+    """A registered model: `Model(workspace, name)` is its newest version, `Model(workspace, id="net:3")` that version."""
 
     Framework = Framework
 
@@ -111,7 +111,7 @@ class Model(object):
 
     @property
     def run_id(self) -> Optional[str]:
-        """Of the run that made it; None for one that somebody brought."""
+        """Id of the run that made it; None for a model that a person brought."""
         return self._facts.get("run_id") or None
 
     @property
@@ -120,20 +120,20 @@ class Model(object):
 
     @property
     def parent_id(self) -> Optional[str]:
-        """Of the model that it was made from, such as by an export."""
+        """Id of the model that it was made from, for example by an export."""
         return self._facts.get("parent") or None
 
     @property
     def run(self) -> Any:
-        """The run that made it; in a job the job's own, or None."""
-        from roost_job.run import Run  # runs register models: no circle
+        """The run that made it; in a job the job's own run, or None."""
+        from roost_job.run import Run  # imported here, since runs register models: no import cycle
 
         job = job_here()
         return Run.get_context() if job is not None and job.run_id == self.run_id else None
 
     @property
     def datasets(self) -> Dict[str, List[Any]]:
-        """What it was made with, by what for. What is not registered any more is not among them."""
+        """The datasets that it was made with, by purpose. Unregistered ones are left out."""
         found: Dict[str, List[Any]] = {}
         for purpose, dataset_id in self._facts.get("datasets") or ():
             dataset = self._dataset(dataset_id)
@@ -152,7 +152,7 @@ class Model(object):
     def _dataset(self, dataset_id: Optional[str]) -> Any:
         if not dataset_id:
             return None
-        from roost_job.data.dataset_factory import Dataset  # for those who use data: it reads tables
+        from roost_job.data.dataset_factory import Dataset  # only for scripts that use data: it reads tables
 
         try:
             return Dataset.get_by_id(self._workspace, dataset_id)
@@ -161,7 +161,7 @@ class Model(object):
 
     @property
     def url(self) -> str:
-        """Names its content: two versions that are the same have the same."""
+        """Identifies its content: equal versions have the same."""
         return "aml://asset/%s" % self._facts["manifest"]
 
     @property
@@ -170,7 +170,7 @@ class Model(object):
 
     @property
     def unpack(self) -> bool:
-        """Whether it is an archive to be unpacked: it never is."""
+        """True for an archive to be unpacked: always False."""
         return False
 
     # ---- the registry
@@ -193,7 +193,7 @@ class Model(object):
         resource_configuration: Optional[ResourceConfiguration] = None,
         **kwargs: Any,
     ) -> M:
-        """A file or folder of this machine as the next version of a name. What is stored already is not carried again."""
+        """Registers a file or folder of this machine as the next version of a name. Stored content is not sent again."""
         files = settings.local_files(model_path, child_paths)
         about = described(
             workspace,
@@ -247,7 +247,7 @@ class Model(object):
         sample_output_dataset: Any = None,
         resource_configuration: Optional[ResourceConfiguration] = None,
     ) -> None:
-        """With these instead of those it had; what is not given stays."""
+        """Replaces these; arguments that are not given stay unchanged."""
         self._change(
             tags=None if tags is None else settings.labels("tags", tags),
             replace_tags=True if tags is not None else None,
@@ -273,15 +273,15 @@ class Model(object):
         self.update_tags_properties(remove_tags=tags)
 
     def add_properties(self, properties: Any) -> None:
-        """Adds properties; one that is there already cannot be changed."""
+        """Adds properties; an existing one cannot be changed."""
         self.update_tags_properties(add_properties=properties)
 
     def add_dataset_references(self, datasets: Any) -> None:
-        """`[(what for, dataset)]`: what it was made with, beside what is known."""
+        """`[(purpose, dataset)]`: adds datasets that it was made with."""
         self._change(datasets=settings.datasets(datasets, self._workspace))
 
     def delete(self) -> None:
-        """Takes this version out of the registry; WebserviceException while a service uses it. A job deletes nothing."""
+        """Removes this version from the registry; WebserviceException while a service uses it. A job cannot delete a model."""
         if isinstance(self._workspace, JobWorkspace):
             outside.refuse_serving("Model.delete")
         self._link().ask("model_delete", name=self.name, version=self.version)
@@ -332,11 +332,11 @@ class Model(object):
             self.properties,
         )
 
-    # ---- what only the SDK has, and what nobody has
+    # ---- names that only the SDK has, and names that do not exist
 
     @staticmethod
     def deploy(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG004 - whatever is given, the answer is the same
-        """Of the SDK: a job deploys nothing."""
+        """Only in the SDK: a job cannot deploy."""
         outside.refuse_serving("Model.deploy")
 
     @staticmethod
@@ -355,7 +355,7 @@ class Model(object):
     # ---- its files
 
     def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
-        """Its files, into a folder; the path of the file, or of the folder that they are in."""
+        """Downloads its files into a folder; returns the path of the file, or of the folder that has them."""
         replace = bool(exist_ok if exists_ok is None else exists_ok)
         folder = os.path.abspath(os.path.expanduser(os.fsdecode(target_dir)))
         asked = {"name": self.name, "version": self.version, "path": folder, "exist_ok": replace}
@@ -364,8 +364,8 @@ class Model(object):
 
     @classmethod
     def get_model_path(cls, model_name: str, version: Optional[int] = None, _workspace: Any = None) -> str:
-        """Where the model is on this machine: in a service its own folder; in a run it is brought to
-        `azureml-models/<name>/<version>/`; elsewhere what is there, or `./<name>`."""
+        """The model's path on this machine: in a service its own folder; in a run it is downloaded to
+        `azureml-models/<name>/<version>/`; elsewhere an existing download, or `./<name>`."""
         if not isinstance(model_name, str) or not model_name:
             raise WebserviceException("model_name must be text that is not empty, got %.80r." % (model_name,))
         if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
@@ -382,7 +382,7 @@ class Model(object):
         if version is None:
             version = cls(workspace, model_name).version
         folder = os.path.join(model_places.FOLDER, model_name, str(version))
-        if not os.path.isdir(folder) or not os.listdir(folder):  # it is whole when it is there
+        if not os.path.isdir(folder) or not os.listdir(folder):  # it is complete when it exists
             asked = {"name": model_name, "version": version, "path": os.path.abspath(folder)}
             link_of(workspace).ask("model_place", **asked)
         return os.path.commonpath([os.path.join(at, each) for at, _, files in os.walk(folder) for each in files])
@@ -399,8 +399,8 @@ def link_of(workspace: Any) -> Any:
 
 
 def described(workspace: Any, **given: Any) -> Dict[str, Any]:
-    """What is said of a model, as the control plane takes it; checked before a byte travels. Datasets that are not registered are
-    saved to the workspace, after all that can be wrong was looked at."""
+    """The settings of a model in the form of the control plane; checked before any byte is sent. After all checks, unregistered
+    datasets are saved to the workspace."""
     if given["model_framework_version"] is not None and given["model_framework"] is None:
         raise WebserviceException("Model framework version cannot be provided without a valid framework")
     said = {
@@ -440,7 +440,7 @@ def _find(
                 hint="Ids are NAME:VERSION, such as net:3.",
             )
         version = int(number)
-    if isinstance(version, str) and version.isdecimal():  # of a script's arguments, as Azure's service took it
+    if isinstance(version, str) and version.isdecimal():  # from a script's arguments, as Azure's service accepted it
         version = int(version)
     if model_id or not any(given.values()):
         return dict(link.ask("model", name=name, version=version))
@@ -452,5 +452,5 @@ def _find(
         if version is not None:
             words = "Version %s of model %r does not have %s." % (version, name, asked)
         raise ModelNotFoundException("ModelNotFound: " + words)
-    # Asked for by name and version too: a run that uses it is known by that.
+    # With name and version, so that the use by this run is recorded.
     return dict(link.ask("model", name=name, version=found[0]["version"]))

@@ -1,4 +1,4 @@
-"""A run's models: `run.register_model` makes a model of the run's files. No byte is copied: they are stored already."""
+"""A run's models: `run.register_model` makes a model of the run's files. No byte is copied, since they are stored already."""
 
 import os
 import posixpath
@@ -41,8 +41,9 @@ class RunModels(object):
         resource_configuration: Optional[ResourceConfiguration] = None,
         **kwargs: Any,
     ) -> Any:
-        """A file or folder of the run as the next version of a name; `model_path` is the name itself when it is left out. Where
-        there is neither, all files whose names begin so. What is still in the run's folder for outputs is kept first."""
+        """Registers a file or folder of the run as the next version of a name; `model_path` defaults to the name itself. If
+        neither exists, all files whose names begin with it. Files that are still in the run's outputs folder are uploaded
+        first."""
         from roost_job.models.models import described, link_of  # for those who use models
 
         path = _normalised(model_name if model_path is None else model_path)
@@ -75,17 +76,18 @@ class RunModels(object):
         return self._model(facts)
 
     def _root(self) -> Optional[str]:
-        """The folder of outputs of this very process, or of its job; None for a run that is elsewhere."""
+        """The outputs folder of this process or its job; None for a run elsewhere."""
         return self._outputs or ("outputs" if self._job is not None and not self._kin else None)
 
     def _lying(self) -> List[str]:
-        """What lies in the folder of outputs, by the names that it has in the run."""
+        """The files in the outputs folder, by their names in the run."""
         root = self._root()
         found = [os.path.join(at, each) for at, _, files in os.walk(root) for each in files] if root else []
         return sorted(self._outputs_name + "/" + os.path.relpath(each, root).replace(os.sep, "/") for each in found)
 
     def _keep(self, path: str) -> bool:
-        """Uploads what this very process, or its job, has at that path in its outputs, which are else kept at the run's end."""
+        """Uploads the files at that path in the outputs of this process or its job, which otherwise are uploaded at the run's
+        end."""
         root, top = self._root(), self._outputs_name
         if root is None or not (path == top or path.startswith(top + "/")):
             return False

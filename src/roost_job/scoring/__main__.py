@@ -1,13 +1,13 @@
 """`python -m roost_job.scoring`: loads a model by its handler, then listens. The agent starts it, in the model's environment.
 
-    ROOST_SERVING_SOCKET        path of the Unix socket to listen at, once the model is loaded
+    ROOST_SERVING_SOCKET        path of the Unix socket to listen on, once the model is loaded
     ROOST_SERVING_HANDLER       a name of `handlers.HANDLERS`; "script" when not given
     ROOST_SERVING_CONCURRENCY   requests at once; 1 when not given
     AZUREML_ENTRY_SCRIPT        for "script": its path, from the working directory
     AZUREML_MODEL_DIR           where the model's files are
 
-Exits with 0 when it was told to stop (SIGTERM, or a front's STOP), 70 when a front gave up on a request, 71 when the model could
-not be loaded: a line that says why, and the traceback, are then in `<socket>.failed` too, for whoever has to tell it.
+Exits with 0 after a stop (SIGTERM, or a front's STOP), 70 when a front gave up on a request, 71 when the model could not be
+loaded: then `<socket>.failed` also has a line with the cause, and the traceback, for the agent's report.
 """
 
 import faulthandler
@@ -23,7 +23,7 @@ from roost_job.scoring.worker import Worker
 
 _EARLY = 100
 _TRACE_CHARACTERS = 16 * 1024
-"""Of a traceback, the last: so that the line before it is kept along with it."""
+"""Characters at the end of a traceback that are kept, so that the line before it fits too."""
 
 
 def main() -> int:
@@ -35,7 +35,7 @@ def main() -> int:
     failed = path + ".failed"
     if os.path.exists(failed):
         os.unlink(failed)
-    early: List[bytes] = []  # collected by init(): the worker is made of what that makes
+    early: List[bytes] = []  # from init(): the worker is created after it
 
     def put_by(body: bytes) -> bool:
         if len(early) < _EARLY:
@@ -60,14 +60,14 @@ def main() -> int:
         worker.collected(body)
     gc.collect()
     if hasattr(gc, "freeze"):
-        gc.freeze()  # the model stays: no collection needs to walk it again
+        gc.freeze()  # the model stays: the garbage collector need not scan it again
     worker.listen()
     worker.serve()
     return 0
 
 
 def _told(error: BaseException) -> str:
-    """A line that says what happened, and the script's own traceback where there is one."""
+    """A line with the cause, and the script's own traceback if there is one."""
     if not isinstance(error, handlers.NotLoaded):
         return traces.text_of(error)
     cause = error.__cause__
@@ -79,4 +79,4 @@ if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # threads of the script, and finalizers of its libraries, keep no worker alive
+    os._exit(code)  # so that the script's threads and its libraries' finalizers cannot keep the worker alive

@@ -1,18 +1,18 @@
-"""Frames between an endpoint's front and a worker, over a Unix socket. Both directions stand here, so that they stay the same.
+"""Frames between an endpoint's front and a worker, over a Unix socket. Both directions are here, so that they stay the same.
 
     length u32 | kind u8 | id u64 | head length u32 | head (JSON, UTF-8) | body     (big-endian; `length` counts what follows it)
 
     HELLO     worker → front   first of all: {"pid", "version", "schema", "raw", "concurrency"}
     REQUEST   front → worker   {"method", "path", "query", "headers": {lower-case name: value}}; the body as it came
     RESPONSE  worker → front   {"status", "headers"}; the body
-    ABORT     front → worker   give up on `id`: a worker that is at it exits with EXIT_ABORTED; else it forgets it
-    STOP      either way       front: finish what you have and exit with 0. Worker: it is about to leave, so send nothing more;
+    ABORT     front → worker   give up on `id`: a worker that handles it exits with EXIT_ABORTED; else it drops it
+    STOP      either way       from the front: finish all requests and exit with 0. From the worker: it ends, send nothing more;
                                the front closes the connection when it has every answer
-    RECALL    front → worker   give `id` back unless it was begun
-    RETURNED  worker → front   `id` was not begun, and will not be: the front may give it to another
-    COLLECTED worker → front   what the script wants kept (`roost_job.monitoring`), a JSON object as body; a front may ignore it
+    RECALL    front → worker   return `id` unless it was started
+    RETURNED  worker → front   `id` was not started, and will not be: the front may send it to another
+    COLLECTED worker → front   data that the script collects (`roost_job.monitoring`), a JSON object; a front may ignore it
 
-Several requests may be under way; they are begun in the order in which they came and answered in any. An empty head is `{}`.
+Several requests may be in work; they are started in the order of arrival and answered in any order. An empty head is `{}`.
 """
 
 import json
@@ -24,11 +24,11 @@ HELLO, REQUEST, RESPONSE, ABORT, STOP, RECALL, RETURNED, COLLECTED = 1, 2, 3, 4,
 HEAD = struct.Struct(">IBQI")
 _AFTER_LENGTH = HEAD.size - 4
 MAX_LENGTH = 1 << 30
-"""Of one frame; whoever announces more is no worker of ours."""
+"""The longest frame; a larger announced length is an error."""
 LARGE = 1 << 16
-"""Bytes of a body from which it is sent by itself."""
+"""A body of at least this many bytes is sent separately."""
 ENDED = ".ended"
-"""Beside a worker's socket, under its name and this: why the agent ended the worker by force."""
+"""Suffix of the file beside a worker's socket with the reason why the agent killed the worker."""
 EXIT_ABORTED = 70
 EXIT_NOT_LOADED = 71
 """`init()`, or loading the model, failed."""
@@ -37,7 +37,7 @@ Frame = Tuple[int, int, bytes, bytes]
 
 
 class BadFrame(Exception):
-    """What came is no frame: the connection is of no more use."""
+    """Invalid bytes instead of a frame: the connection cannot be used any more."""
 
 
 def pack(kind: int, number: int = 0, head: Optional[Dict[str, Any]] = None, body: bytes = b"") -> bytes:
@@ -46,17 +46,17 @@ def pack(kind: int, number: int = 0, head: Optional[Dict[str, Any]] = None, body
 
 
 def pack_raw(kind: int, number: int, head: bytes, body: bytes) -> bytes:
-    """The same where the head is JSON already."""
+    """The same when the head is JSON already."""
     return opening(kind, number, head, len(body)) + body
 
 
 def opening(kind: int, number: int, head: bytes, size: int) -> bytes:
-    """A frame up to its body, which has this size: large ones are sent by themselves, and not copied for it."""
+    """A frame up to its body, which has this size: large bodies are sent separately, without a copy."""
     return HEAD.pack(_AFTER_LENGTH + len(head) + size, kind, number, len(head)) + head
 
 
 def head_of(head: bytes) -> Dict[str, Any]:
-    """The head of a frame, read. BadFrame when it is no JSON object."""
+    """The decoded head of a frame. BadFrame when it is not a JSON object."""
     if not head:
         return {}
     try:
@@ -69,7 +69,7 @@ def head_of(head: bytes) -> Dict[str, Any]:
 
 
 class Unpacker(object):
-    """Bytes as they come from the socket, frames as they are whole: `for kind, number, head, body in unpacker.feed(data)`."""
+    """Bytes from the socket in, complete frames out: `for kind, number, head, body in unpacker.feed(data)`."""
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         self._held = bytearray()
@@ -77,7 +77,7 @@ class Unpacker(object):
         self._max = max_length
 
     def feed(self, data: Union[bytes, bytearray]) -> Iterator[Frame]:
-        """The frames that these bytes complete. BadFrame at the first that cannot be one."""
+        """The frames that these bytes complete. BadFrame at the first invalid one."""
         if self._held:
             self._held += data
             if len(self._held) < self._wanted:

@@ -1,4 +1,4 @@
-"""A request as a handler sees it, and what becomes of what the handler gives back. Python 3.6+, standard library only."""
+"""A request as a handler sees it, and the conversion of a handler's result to an answer. Python 3.6+, standard library only."""
 
 import json
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
@@ -7,11 +7,11 @@ from roost_job.scoring import frames
 
 JSON = "application/json"
 _POST = b'{"method":"POST",'
-"""How the head of most requests begins: the rest of it need not be read to know that."""
+"""The start of most requests' heads: it shows the method without parsing the rest."""
 
 
 class Refused(Exception):
-    """A handler raises it for a request that is the caller's mistake: the message is the answer, with this status."""
+    """A handler raises it when a request is the caller's mistake: the message is the answer, with this status."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super(Refused, self).__init__(message)
@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 class NotJson(TypeError):
-    """What a handler gave back has no form as JSON."""
+    """A handler's result has no JSON form."""
 
 
 class Request(object):
@@ -34,7 +34,7 @@ class Request(object):
         self.body = body
 
     def _field(self, name: str) -> Any:
-        if self._fields is None:  # most handlers look at the body alone, so it is read when it is asked for
+        if self._fields is None:  # parsed on demand, since most handlers use only the body
             self._fields = frames.head_of(self._head)
         return self._fields.get(name)
 
@@ -58,14 +58,14 @@ class Request(object):
         return found if isinstance(found, dict) else {}
 
     def text(self) -> str:
-        """The body as UTF-8 text. Refused when it is not that."""
+        """The body as UTF-8 text. Refused when it is not UTF-8."""
         try:
             return self.body.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise Refused("The request's body is no UTF-8 text: %s." % error)
 
     def json(self) -> Any:
-        """The body as JSON. Refused when it is not that."""
+        """The body as JSON. Refused when it is not JSON."""
         text = self.text()
         try:
             return json.loads(text)
@@ -90,10 +90,10 @@ class Response(object):
 
 
 def response_of(value: Any) -> Response:
-    """What a handler gave back, as an answer: bytes as they are, everything else as JSON (NumPy by `tolist`).
+    """A handler's result as an answer: bytes unchanged, everything else as JSON (NumPy by `tolist`).
 
-    Text is a JSON string, as Azure's hosts had it: what `run()` gives is what `service.run()` gives.
-    TypeError for what has no form as JSON.
+    Text is a JSON string, as on Azure's hosts: `service.run()` returns what `run()` returns. TypeError for a value without a JSON
+    form.
     """
     if isinstance(value, Response):
         return value

@@ -1,4 +1,4 @@
-"""Bodies of HTML forms, read: fields and files. Python 3.6 and later, standard library only."""
+"""Parses the bodies of HTML forms: fields and files. Python 3.6 and later, standard library only."""
 
 import io
 import os
@@ -14,12 +14,12 @@ _MOST_PARTS = 1000
 
 
 class FileStorage(object):
-    """A file of a form, in Flask's words. It reads like an open file."""
+    """A file of a form, with Flask's interface. It reads like an open file."""
 
     def __init__(self, content: bytes, filename: str, name: str, content_type: str) -> None:
         self.stream = io.BytesIO(content)
         self.filename = filename
-        """As the client named it: no path to be trusted."""
+        """The client's name for it: not a trusted path."""
         self.name = name
         self.content_type = self.mimetype = content_type
         self.content_length = len(content)
@@ -44,7 +44,7 @@ class FileStorage(object):
 
 
 def parse(content_type: str, body: bytes) -> Tuple[List[Tuple[str, str]], List[Tuple[str, FileStorage]]]:
-    """(fields, files) of a form; nothing for a body that is none. Refused where it is a form and malformed."""
+    """(fields, files) of a form; nothing for a body that is no form. Refused for a malformed form."""
     head = Message()
     head["content-type"] = content_type
     kind = head.get_content_type() if content_type else ""

@@ -1,6 +1,6 @@
-"""`@rawhttp`, AMLRequest and AMLResponse: HTTP as an entry script sees it, in the words of Flask, which Azure's hosts ran on.
+"""`@rawhttp`, AMLRequest and AMLResponse: HTTP for an entry script, with the interface of Flask, which Azure's hosts used.
 
-Read-only views on one request; nothing is parsed before it is asked for. Python 3.6 and later, standard library only.
+Read-only views on one request; parsed only on access. Python 3.6 and later, standard library only.
 """
 
 import io
@@ -15,17 +15,17 @@ from roost_job.scoring.messages import JSON, Refused, Request, plain
 Run = TypeVar("Run", bound=Callable[..., Any])
 _asked: List[
     Callable[..., Any]
-] = []  # functions that were decorated: another decorator above may hide the mark on the function itself
+] = []  # decorated functions: another decorator above may hide the mark on the function itself
 
 
 def rawhttp(func: Run) -> Run:
-    """Before `run(request)`: it wants the request itself, an AMLRequest, of any method."""
+    """Decorates `run(request)`: it gets the request itself, an AMLRequest, of any method."""
     _asked.append(func)
     return func
 
 
 def wanted() -> bool:
-    """Whether any function of this process was decorated so."""
+    """True when any function of this process is decorated with it."""
     return bool(_asked)
 
 
@@ -40,7 +40,7 @@ class Values(Dict[str, Any]):
             self.setdefault(name, value)
 
     def get(self, key: str, default: Any = None, type: Optional[Callable[[Any], Any]] = None) -> Any:  # noqa: A002
-        """The first value; made by `type`, or the default where that cannot be."""
+        """The first value, converted by `type`, or the default when that fails."""
         if key not in self:
             return default
         try:
@@ -56,7 +56,7 @@ class Values(Dict[str, Any]):
 
 
 class Headers(object):
-    """Headers by names whose case does not matter."""
+    """Headers with case-insensitive names."""
 
     def __init__(self, given: Union[Mapping[str, Any], None] = None) -> None:
         self._held: Dict[str, Tuple[str, str]] = {}
@@ -94,7 +94,7 @@ class Headers(object):
         return list(self._held.values())
 
     def add(self, name: str, value: Any) -> None:
-        """One more value of this name."""
+        """Adds a value to this name."""
         before = self.get(name)
         self[name] = value if before is None else "%s, %s" % (before, value)
 
@@ -122,7 +122,7 @@ class AMLRequest(object):
         self.headers = Headers({name.title(): value for name, value in request.headers.items()})
         self.environ = {"REQUEST_METHOD": request.method, "PATH_INFO": request.path, "QUERY_STRING": request.query}
 
-    # Where it went
+    # Its target
 
     @property
     def query_string(self) -> bytes:
@@ -170,7 +170,7 @@ class AMLRequest(object):
         except CookieError:
             return {}
 
-    # What it carries
+    # Its content
 
     @property
     def content_type(self) -> Optional[str]:
@@ -190,7 +190,7 @@ class AMLRequest(object):
 
     @property
     def data(self) -> bytes:
-        """The body; nothing where it is a form, which `form` and `files` have."""
+        """The body; empty for a form, which `form` and `files` have."""
         return b"" if self.mimetype in multipart.FORMS else self._request.body
 
     @property
@@ -198,11 +198,11 @@ class AMLRequest(object):
         return io.BytesIO(self._request.body)
 
     def get_data(self, cache: bool = True, as_text: bool = False) -> Union[bytes, str]:  # noqa: ARG002 - Flask's name
-        """The body, whatever it is."""
+        """The body of any type."""
         return self._request.text() if as_text else self._request.body
 
     def get_json(self, force: bool = False, silent: bool = False, cache: bool = True) -> Any:  # noqa: ARG002 - Flask's
-        """The body as JSON; None where it is of another type, unless forced. 400 to the caller where it is no JSON."""
+        """The body as JSON; None when it has another type, unless forced. 400 to the caller when it is not JSON."""
         if not force and not self.is_json:
             return None
         try:

@@ -1,6 +1,6 @@
-"""What the decorators of `inference-schema` say about `run()`: its parameters, and input and output as OpenAPI.
+"""Reads the decorators of `inference-schema` on `run()`: its parameters, and input and output as OpenAPI.
 
-The package is the script's own; where it is not loaded, no function is decorated. Python 3.6 and later, standard library only.
+The package belongs to the script; when it is not loaded, no function is decorated. Python 3.6 and later, standard library only.
 """
 
 import sys
@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional
 
 
 def decorated(run: Callable[..., Any]) -> bool:
-    """Whether `run` takes its parameters by name, converted by `@input_schema`."""
+    """True when `run` takes its parameters by name, converted by `@input_schema`."""
     found = sys.modules.get("inference_schema.schema_util")
     if found is None:
         return False
@@ -16,7 +16,7 @@ def decorated(run: Callable[..., Any]) -> bool:
 
 
 def schema_of(run: Callable[..., Any]) -> Optional[Dict[str, Any]]:
-    """{"input", "output"} as far as the decorators say; None where they say nothing."""
+    """{"input", "output"} as far as the decorators define them; None when they define neither."""
     found = sys.modules.get("inference_schema.schema_util")
     if found is None:
         return None

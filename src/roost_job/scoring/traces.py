@@ -1,4 +1,4 @@
-"""Tracebacks as the script's author wants them: from the script's own lines on. Python 3.6 and later, standard library only."""
+"""Tracebacks for the script's author: they start at the script's own lines. Python 3.6 and later, standard library only."""
 
 import os
 import traceback
@@ -7,7 +7,7 @@ _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def text_of(error: BaseException) -> str:
-    """The traceback, less the frames of this package, and of what imports for it, that stand before the script's first one."""
+    """The traceback without the frames of this package, and of its imports, before the script's first one."""
     trace = error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename

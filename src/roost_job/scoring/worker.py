@@ -1,8 +1,9 @@
-"""A worker: listens at a Unix socket, takes requests from fronts in the order in which they come, answers each when it is done.
+"""A worker: listens on a Unix socket, takes requests from fronts in order, answers each when it is done.
 
-`concurrency` threads take turns (the main thread is one of them, the only one when it is 1, so that scripts run where they were
-loaded): whoever is free holds the lock, waits for the sockets, takes the next request and passes the lock on. When all are at
-work nobody reads; so a watcher looks now and then, or an ABORT would not be heard. Python 3.6 and later, standard library only.
+`concurrency` threads share the work (the main thread is one of them, the only one when it is 1, so that scripts run where they
+were loaded): a free thread holds the lock, waits for the sockets, takes the next request and releases the lock. When all threads
+are busy, none reads; so a watcher reads from time to time, or an ABORT would be missed. Python 3.6 and later, standard library
+only.
 """
 
 import faulthandler
@@ -23,17 +24,17 @@ from roost_job.scoring.messages import JSON, NotJson, Refused, Request, Response
 
 PROTOCOL = 1
 PLAIN_HEAD = b'{"status":200,"headers":{"content-type":"application/json"}}'
-"""Of most answers: both sides know it by sight."""
+"""The head of most answers: both sides recognise it without parsing."""
 _PLAIN_HEADERS = {"content-type": JSON}
 _READ = 1 << 18
 _LOOK_SECONDS = 0.2
 _COLLECTED = 100
 _LINGER_SECONDS = 5.0
-"""That a worker which is to stop waits for its fronts to hang up, with nothing to do."""
+"""Time that a stopping worker without work waits for its fronts to disconnect."""
 
 
 class Connection(object):
-    """One front. Answers may come from several threads."""
+    """One front. Several threads may send answers."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
@@ -41,7 +42,7 @@ class Connection(object):
         self._sending = threading.Lock()
 
     def send(self, frame: bytes, body: bytes = b"") -> None:
-        """A front that is gone wants no answer."""
+        """Sends a frame; a front that is gone needs no answer."""
         try:
             with self._sending:
                 self.socket.sendall(frame)
@@ -55,7 +56,7 @@ Task = Tuple[Connection, int, bytes, bytes]
 
 
 class Worker(object):
-    """`serve()` returns when it was told to stop and has answered all that it was given."""
+    """`serve()` returns after a stop, once all received requests are answered."""
 
     def __init__(self, path: str, handler: Handler, concurrency: int = 1) -> None:
         self._path = path
@@ -69,9 +70,9 @@ class Worker(object):
         self._told = self._over = False
         self._wake_read, self._wake_write = os.pipe()
         self._here = threading.local()
-        """`connection`: the front whose request this thread is at."""
+        """`connection`: the front of this thread's current request."""
         self._collected: Deque[bytes] = deque(maxlen=_COLLECTED)
-        """Before a front was there."""
+        """Data that was collected before a front connected."""
         self._pid = os.getpid()
         self._hello = frames.pack(
             frames.HELLO,
@@ -87,7 +88,7 @@ class Worker(object):
         )
 
     def listen(self) -> None:
-        """From here on fronts may connect."""
+        """From here on fronts can connect."""
         if os.path.exists(self._path):
             os.unlink(self._path)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -105,17 +106,17 @@ class Worker(object):
             threading.Thread(target=self._loop, name="scoring-%d" % number, daemon=True).start()
         threading.Thread(target=self._watch, name="scoring-watch", daemon=True).start()
         self._loop()
-        while self._running:  # of the other threads
+        while self._running:  # the other threads' requests
             time.sleep(0.01)
         self._close_listener()
 
     def stop(self) -> None:
-        """Finish what there is, then leave. From any thread, or a signal."""
+        """Finishes the received requests, then ends. From any thread, or a signal."""
         self._stopping = True
         os.write(self._wake_write, b"x")
 
     def collected(self, body: bytes) -> bool:
-        """Gives the front what the script collects; False in a process of the script's own, which has no front."""
+        """Sends the front the data that the script collects; False in a child process of the script, which has no front."""
         if os.getpid() != self._pid:
             return False
         front = getattr(self._here, "connection", None) or next(iter(list(self._connections.values())), None)
@@ -136,7 +137,7 @@ class Worker(object):
             self._work(task)
 
     def _take(self) -> Optional[Task]:
-        """The next request; None when there will be none."""
+        """The next request; None when there will be no more."""
         with self._lock:
             while not self._tasks:
                 if self._over:
@@ -165,7 +166,7 @@ class Worker(object):
             connection.send(frames.opening(frames.RESPONSE, number, said, len(response.body)), response.body)
 
     def _answer(self, request: Request) -> Response:
-        """Whatever the handler does, there is an answer: SystemExit too is only an exception of the script here."""
+        """There is always an answer: even SystemExit is only an exception of the script here."""
         try:
             response = response_of(self._handler.answer(request))
             if len(response.body) > frames.MAX_LENGTH - (1 << 20):
@@ -183,7 +184,7 @@ class Worker(object):
             return _error(502, "%s: %s" % (type(error).__name__, error), {"x-ms-run-function-failed": "true"})
 
     def _pump(self, seconds: float) -> bool:
-        """Waits for the sockets and takes in what they have; False when nothing came. Under the lock."""
+        """Waits for the sockets and reads them; False when nothing came. Under the lock."""
         ready = self._poll.poll(seconds)
         for number, _ in ready:
             if number == self._wake_read:
@@ -239,7 +240,7 @@ class Worker(object):
             self._stopping = True
 
     def _forget(self, connection: Connection, number: int) -> bool:
-        """Whether it was waiting; then it no longer is."""
+        """Removes a waiting request; True when it was waiting."""
         before = len(self._tasks)
         self._tasks = deque(task for task in self._tasks if not (task[0] is connection and task[1] == number))
         return len(self._tasks) < before
@@ -257,7 +258,7 @@ class Worker(object):
         os._exit(frames.EXIT_ABORTED)
 
     def _watch(self) -> None:
-        """Reads while every thread is at work."""
+        """Reads while every thread is busy."""
         while True:
             time.sleep(_LOOK_SECONDS)
             if self._lock.acquire(False):

@@ -1,1 +1,1 @@
-"""What a run logs and keeps: spool, metrics, documents, files, children. Python 3.6+, standard library only."""
+"""Logging and files of a run: spool, metrics, documents, files, children. Python 3.6+, standard library only."""

@@ -1,5 +1,5 @@
-"""The runs below a run: making them, finding them, the one above. Children that a script makes live in its process; what they
-log goes to a folder of the same spool, named by their ids, and ends with the script if nobody ended it before.
+"""The runs below a run, and the one above: makes and finds them. Children that a script makes live in its process. They log to a
+folder of the same spool, named by their ids, and end with the script if they have not ended before.
 """
 
 # ruff: noqa: ARG002 - the signatures are those that scripts were written for
@@ -13,14 +13,14 @@ from roost_job.exceptions import RunEnvironmentException, UserErrorException
 from roost_job.tracking import values
 
 KINDS = {"azureml.scriptrun": "script", "azureml.interactive": "interactive", "roost.replica": "replica"}
-"""The SDK's words for where a run came from, and ours. It had none for a replica of a service, which was no run there."""
+"""The SDK's names for a run's origin, and ours. It had none for a replica of a service, which was no run there."""
 _AT_ONCE = 1000
 
 Labels = Union[str, Mapping[str, Optional[str]], None]
 
 
 class RunChildren(object):
-    """The family of a run. `_link` comes from the run, and so does `_relative`, which makes objects of other runs."""
+    """The family of a run. `_link` and `_relative`, which makes objects of other runs, come from the run."""
 
     _link: Any
 
@@ -45,8 +45,8 @@ class RunChildren(object):
         return self._relative({"id": parent_id}, above=True) if parent_id else None
 
     def child_run(self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Optional[str] = None) -> Any:
-        """A run below this one, that begins now. End it with `complete()`, `fail()`, or as a `with` block; `outputs` is a folder
-        that is kept when it ends."""
+        """Starts a run below this one. End it with `complete()`, `fail()`, or as a `with` block; the folder `outputs` is uploaded
+        when it ends."""
         if name is not None and not isinstance(name, str):
             raise UserErrorException("A child's name must be text, got %s %.80r." % (type(name).__name__, name))
         (record,) = self._bear([self._newborn(run_id, display_name=name or "")], True)
@@ -59,7 +59,7 @@ class RunChildren(object):
         tag_values: Optional[Sequence[Any]] = None,
         start_children: bool = True,
     ) -> List[Any]:
-        """Several at once: `count` of them, or one for each of `tag_values`, tagged with it as `tag_key`."""
+        """Several at once: `count` children, or one for each of `tag_values`, tagged with it as `tag_key`."""
         if (count is None) == (tag_values is None) or (tag_key is None) != (tag_values is None):
             raise UserErrorException(
                 "create_children() takes either `count`, or `tag_key` with `tag_values`.",
@@ -86,7 +86,7 @@ class RunChildren(object):
         status: Optional[str] = None,
         _rehydrate_runs: bool = True,
     ) -> Iterator[Any]:
-        """Those below this run, newest first; with `recursive` also those below them."""
+        """The runs below this run, newest first; with `recursive` also those below them."""
         if type is not None and type not in KINDS:
             return iter(())
         found = self._link.ask(
@@ -100,14 +100,14 @@ class RunChildren(object):
         return iter([self._relative(record) for record in found])
 
     def submit_child(self, config: Any, tags: Optional[Mapping[str, Optional[str]]] = None, **kwargs: Any) -> Any:
-        """Submits a script as a run of its own below this one. That takes the SDK, on this Python."""
+        """Submits a script as a separate run below this one. It needs the SDK, on this Python."""
         raise RunEnvironmentException(
             "submit_child() needs the Roost SDK, which is not on this script's Python.",
             hint="Use a Python 3.11 or later that has `roost` installed, or child_run(), which works everywhere.",
         )
 
     def start(self) -> None:
-        """Begins a child that was made with `start_children=False`."""
+        """Starts a child that was made with `start_children=False`."""
         self._link.ask("report", to="Running", reason="logging", message="")
 
     def _newborn(self, run_id: Optional[str], **more: Any) -> Dict[str, Any]:
@@ -121,7 +121,7 @@ class RunChildren(object):
 
 
 def wanted(what: str, given: Labels) -> Dict[str, Optional[str]]:
-    """Labels to look for: a name alone, or names with values; None stands for any value."""
+    """Labels to search for: a name alone, or names with values; None matches any value."""
     if given is None:
         return {}
     if isinstance(given, str):

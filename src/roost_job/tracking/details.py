@@ -12,7 +12,7 @@ _LOG_FOLDERS = ("user_logs/", "azureml-logs/", "logs/", "system_logs/")
 def details(
     record: Mapping[str, Any], file_names: Sequence[str], uses: Sequence[Mapping[str, Any]], make: run_data.Make
 ) -> Dict[str, Any]:
-    """From the run's record as it crosses the wire, the names of its files, and what it used of data, which `make` makes."""
+    """From the run's record on the wire, the names of its files, and its uses of data, which `make` turns into datasets."""
     spec = record.get("spec") or {}
     found = {
         "runId": record["id"],
@@ -42,7 +42,7 @@ def details(
 
 
 def _environment(use: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
-    """Name, version and definition in one, as the SDK has it; None for the interpreter as it is."""
+    """Name, version and definition together, as in the SDK; None for the interpreter as it is."""
     if use is None:
         return None
     return dict(use.get("definition") or {}, name=use.get("name"), version=use.get("version") or None)

@@ -1,5 +1,5 @@
 """Charts that are documents: confusion matrix, accuracy table, predictions, residuals. Each is JSON with `schema_type` and
-`data`, kept as a file of the run and read back as its address. Here they are checked; `metrics.py` keeps them.
+`data`, stored as a file of the run and read back as its address. This module checks them; `metrics.py` stores them.
 """
 
 import json
@@ -21,12 +21,12 @@ FIELDS: Dict[str, Tuple[str, ...]] = {
     "predictions": ("bin_averages", "bin_errors", "bin_counts", "bin_edges"),
     "residuals": ("bin_edges", "bin_counts"),
 }
-"""What `data` must have, by schema type; each is a list."""
+"""The required fields of `data`, by schema type; each is a list."""
 DEFAULT_VERSIONS = {"accuracy_table": "1.0.1"}
 
 
 def text(schema_type: str, name: str, value: Union[str, Mapping[str, Any], Any]) -> str:
-    """The document as it is kept. UserErrorException says what is wrong with it."""
+    """The document in its stored form. UserErrorException names the problem."""
     document = dict(_given(schema_type, name, value))
     stated = document.get("schema_type")
     if stated != schema_type:
@@ -51,7 +51,7 @@ def text(schema_type: str, name: str, value: Union[str, Mapping[str, Any], Any])
 
 
 def _given(schema_type: str, name: str, value: Any) -> Mapping[str, Any]:
-    """A dict as it is; of text, the JSON it is or the JSON file that it names."""
+    """A dict unchanged; for text, its JSON or the JSON file that it names."""
     if isinstance(value, Mapping):
         return value
     if not isinstance(value, (str, os.PathLike)):

@@ -1,5 +1,5 @@
-"""A run's files: uploads from the script (checked in `uploads.py`), names, downloads. All of it goes through
-the run's link; bytes never do.
+"""A run's files: uploads from the script (checked in `uploads.py`), names, downloads. All requests go through the run's link;
+bytes never do.
 """
 
 import os
@@ -19,7 +19,7 @@ class RunFiles(uploads.Uploads):
         return self._names("")
 
     def download_file(self, name: str, output_file_path: Optional[str] = None) -> None:
-        """Writes a file of the run to `output_file_path`: a file's path, or a folder that it keeps its own name in."""
+        """Writes a file of the run to `output_file_path`: a file's path, or a folder, where it keeps its own name."""
         uploads.check_file_name(name)
         target = os.path.abspath(
             os.fsdecode(output_file_path) if output_file_path is not None else os.path.basename(name)
@@ -38,7 +38,7 @@ class RunFiles(uploads.Uploads):
     ) -> None:
         """Downloads the run's files, or those below the folder `prefix`.
 
-        Into `output_directory` they keep their paths; with `append_prefix=False` less the prefix. `output_paths` instead
+        In `output_directory` they keep their paths; with `append_prefix=False` without the prefix. Alternatively, `output_paths`
         gives one path for each file, in the order of `get_file_names`.
         """
         if output_directory is not None and output_paths is not None:
@@ -78,7 +78,7 @@ class RunFiles(uploads.Uploads):
 
 
 def _inside(folder: str, name: str) -> str:
-    """The path of a run's file below `folder`; a name that would lead out of it is refused."""
+    """The path of a run's file below `folder`; a name that leads outside is refused."""
     target = os.path.normpath(os.path.join(folder, name))
     if os.path.commonpath([folder, target]) != folder:
         raise UserErrorException("The file name %.200r leads out of %s." % (name, folder))

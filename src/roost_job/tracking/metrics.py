@@ -1,6 +1,6 @@
-"""What a run logs, and reading it back. `RunMetrics.log` is the call in training loops: it appends to the spool, no more.
+"""Logs and reads metrics of a run. `RunMetrics.log` is the call in training loops: it only appends to the spool.
 
-`description` is taken everywhere, because scripts give it; nothing reads it.
+`description` is accepted everywhere, because scripts pass it; nothing reads it.
 """
 # ruff: noqa: ARG002 - the signatures are those that scripts were written for
 
@@ -36,7 +36,7 @@ class RunMetrics(object):
         raise NotImplementedError
 
     def _open_spool(self) -> Writer:
-        """Where this run's log calls go; called once, at the first of them."""
+        """The spool of this run's log calls; called once, at the first of them."""
         raise NotImplementedError
 
     def _begin_spool(self) -> Writer:
@@ -46,7 +46,7 @@ class RunMetrics(object):
             return self._spool
 
     def log(self, name: str, value: Any, description: str = "", step: Optional[int] = None) -> None:
-        """One number, text or truth value. Logged several times, a metric reads back as a list."""
+        """Logs one number, text or boolean. Logged several times, a metric reads back as a list."""
         kind = type(value)
         spool = self._spool or self._begin_spool()
         if kind is float or kind is int:
@@ -77,7 +77,7 @@ class RunMetrics(object):
     def log_image(
         self, name: str, path: Optional[Union[str, "os.PathLike[str]"]] = None, plot: Any = None, description: str = ""
     ) -> None:
-        """An image file, or a matplotlib figure; kept with the run, and read back as the address of that file."""
+        """An image file, or a matplotlib figure; stored with the run, and read back as the address of that file."""
         values.check_name(name)
         if (path is None) == (plot is None):
             raise UserErrorException("Image %r needs either `path` or `plot`." % name)
@@ -88,7 +88,7 @@ class RunMetrics(object):
 
     def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
         """`value`: {'schema_type': 'confusion_matrix', 'data': {'class_labels': […], 'matrix': [[…], …]}}, as a dict, JSON or the
-        path of a JSON file. Kept with the run, and read back as the address of that file."""
+        path of a JSON file. Stored with the run, and read back as the address of that file."""
         self._document("confusion_matrix", name, value)
 
     def log_accuracy_table(self, name: str, value: Any, description: str = "") -> None:
@@ -117,8 +117,8 @@ class RunMetrics(object):
         run_type: Optional[str] = None,
         populate: bool = False,
     ) -> Dict[str, Any]:
-        """What was logged, by name; what this process has logged before is waited for. `recursive`: by run id, then by name, of
-        this run and those below it, or of those of `run_type`. `populate` reads documents instead of giving their addresses."""
+        """The logged values by name; waits for what this process has logged before. `recursive`: by run id, then by name, of this
+        run and those below it, or of those of `run_type`. `populate` returns documents instead of their addresses."""
         if self._spool is not None:
             self._link.ask("flush", timeout_seconds=READ_FLUSH_SECONDS)
         if not recursive:
@@ -147,23 +147,23 @@ class RunMetrics(object):
 
 
 def _file_name(name: str, extension: str) -> str:
-    """`<name>_<epoch ms>.png`, of characters and a length that every file system takes."""
+    """`<name>_<epoch ms>.png`, with characters and a length that every file system accepts."""
     stem = re.sub(r"[^\w.-]+", "_", name).lstrip(".").encode("utf-8", "replace")[:150].decode("utf-8", "ignore")
     return "%s_%d%s" % (stem or "image", time.time() * 1000, re.sub(r"[^\w.]+", "_", extension) or ".png")
 
 
 def address(run_id: str, file_name: str) -> str:
-    """The address of a run's file, in the form that scripts know."""
+    """The address of a run's file, in the form that scripts expect."""
     return "%s%s/%s" % (_ADDRESS, run_id, file_name)
 
 
 def is_document(value: Any) -> bool:
-    """Whether a metric's value is the address of a JSON document."""
+    """True when a metric's value is the address of a JSON document."""
     return isinstance(value, str) and value.startswith(_ADDRESS) and value.endswith(".json")
 
 
 def plain(value: Any) -> Any:
-    """A metric's value from the wire, where NaN and the infinities are written as objects."""
+    """A metric's value from the wire, where NaN and the infinities are objects."""
     if isinstance(value, dict):
         if len(value) == 1 and value.get("float") in ("NaN", "Infinity", "-Infinity"):
             return _NUMBERS[value["float"]]

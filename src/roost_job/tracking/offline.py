@@ -1,6 +1,6 @@
-"""A run that is none: what `Run.get_context()` gives outside a job, so that the same script runs anywhere.
+"""The offline run: `Run.get_context()` returns it outside a job, so that the same script runs anywhere.
 
-Its log calls print, and refuse what a real run refuses. On purpose it is not a `Run`, and it lacks what scripts test for
+Its log calls print, and refuse what a real run refuses. On purpose it is not a `Run`, and it lacks the names that scripts test
 with `hasattr`: `experiment`, `input_datasets`, `parent`, `get_metrics`, `register_model`.
 """
 
@@ -14,10 +14,10 @@ from roost_job.tracking import documents, uploads, values
 
 
 class _OfflineRun(uploads.Uploads):
-    """Prints what a run would keep. Tags and properties last as long as the object."""
+    """Prints what a run would store. Tags and properties last as long as the object."""
 
     def __init__(self, run_id: Optional[str] = None, **kwargs: Any) -> None:
-        import uuid  # on use: in old Pythons it loads ctypes, which costs more than all of this library
+        import uuid  # loaded on use: in old Pythons it loads ctypes, which costs more than all of this library
 
         self._run_id = run_id or "OfflineRun_%s" % uuid.uuid4()
         self._tags: Dict[str, Optional[str]] = {}
@@ -36,7 +36,7 @@ class _OfflineRun(uploads.Uploads):
     def log(self, name: str, value: Any, description: str = "", step: Optional[int] = None) -> None:
         plain = values.scalar(values.check_name(name), value)
         if type(plain) is int:
-            values.number(name, plain)  # refuses what no float can stand for
+            values.number(name, plain)  # refuses a value that no float can represent
         if step is not None:
             values.check_step(step)
         _show("scalar metric", name, plain)
@@ -73,7 +73,7 @@ class _OfflineRun(uploads.Uploads):
     def child_run(
         self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Optional[str] = None
     ) -> "_OfflineRun":
-        """An offline run that is nobody's child."""
+        """An offline run without a parent."""
         return _OfflineRun(run_id)
 
     def create_children(
@@ -132,7 +132,7 @@ class _OfflineRun(uploads.Uploads):
         return self._status
 
     def flush(self, timeout_seconds: float = 300) -> None:
-        """Nothing waits to be sent."""
+        """Does nothing: there is nothing to send."""
 
     def complete(self) -> None:
         self._status = "Completed"

@@ -1,11 +1,11 @@
-"""The spool's format: how a log call looks on disk. Both directions stand here, so that they cannot drift apart.
+"""The spool's format: a log call on disk. Both directions are here, so that they stay the same.
 
-A spool is a file that one process appends to; nobody else writes it. It is a sequence of frames
+A spool is a file to which only one process appends. It is a sequence of frames
 
     length u32 | crc32 u32 | body                    (little-endian; length and checksum are the body's)
 
 and the body begins with its kind. A frame that is cut short or fails its checksum can only be the last one of a writer
-that was killed: whoever reads stops there. Names of metrics are interned: the first use of a name writes a NAME frame.
+that was killed: the reader stops there. Names of metrics are interned: the first use of a name writes a NAME frame.
 
     HEADER   u8 | JSON        the first frame: {"space": "user"|"system", "rank": int, "pid": int, "created": seconds}
     NAME     u8 | id u32 | UTF-8
@@ -13,9 +13,9 @@ that was killed: whoever reads stops there. Names of metrics are interned: the f
     INT      u8 | id u32 | step i64 | time f64 | value i64
     OBJECT   u8 | id u32 | step i64 | time f64 | JSON
 
-`step` is NO_STEP when the caller gave none; `time` is seconds since the epoch. An OBJECT is whatever is not a plain
-number, as {"kind": KIND, "value": …}: "text", "flag", "list", "row", "table", "image", "confusion_matrix", … It is JSON with
-Python's NaN and Infinity. Python 3.6 and later, standard library only.
+`step` is NO_STEP when the caller gave none; `time` is seconds since the epoch. An OBJECT is any value that is not a
+plain number, as {"kind": KIND, "value": …}: "text", "flag", "list", "row", "table", "image", "confusion_matrix", … It is JSON
+with Python's NaN and Infinity. Python 3.6 and later, standard library only.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""The spool: where a log call ends. `Writer.number` and `Writer.obj` append one frame (`records.py`) with one write, and return.
+"""The spool: stores log calls. `Writer.number` and `Writer.obj` append one frame (`records.py`) with one write, and return.
 
-A Writer never raises for the disk's sake. When a write fails it takes back what was half written, counts what it had to drop,
-says so once on stderr, and notes the count as the metric `roost.dropped` when writing works again.
-Start at `Writer.number`, which is the fast path; `_append` is the careful one.
+A Writer never raises because of the disk. When a write fails, it removes the partial frame, counts the dropped records, prints
+one warning on stderr, and logs the count as the metric `roost.dropped` when writing works again. Start at `Writer.number`, the
+fast path; `_append` is the careful one.
 """
 
 import atexit
@@ -21,19 +21,19 @@ from roost_job.tracking import records
 from roost_job.tracking.values import check_name, check_step, number
 
 DROPPED = "roost.dropped"
-"""The metric that tells how many records a full disk has cost."""
+"""The metric with the number of records that a full disk has lost."""
 
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _NUMBER = struct.Struct("<II%ds" % records.FLOAT_BODY.size)
 _LENGTH = records.FLOAT_BODY.size
 _WHOLE = _NUMBER.size
-# Bound once: each saves a look-up in every log call.
+# Bound once: each saves a lookup in every log call.
 _FLOAT, _INT, _NO_STEP = records.FLOAT, records.INT, records.NO_STEP
 _pack_frame, _pack_float, _pack_int = _NUMBER.pack, records.FLOAT_BODY.pack, records.INT_BODY.pack
 _getpid, _write = os.getpid, os.write
 _pid = 0
-"""Of this process; 0 where nobody tells of forks (Python 3.6), and the system is asked at each call, a tenth of what it costs."""
+"""The id of this process; 0 where Python reports no forks (3.6): then each call asks the system, a tenth of its cost."""
 
 
 def _forked() -> None:
@@ -47,7 +47,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _File(object):
-    """An open spool that has its header, and the names interned in it."""
+    """An open spool with its header, and the names that it defines."""
 
     __slots__ = ("fd", "names", "next_name", "path")
 
@@ -62,7 +62,7 @@ _NOT_READY = _File(-1, "")
 
 
 class _Sheet(object):
-    """What one process writes with. A forked child takes a new one: another lock, another file, other names."""
+    """The writing state of one process. A forked child takes a new one: another lock, another file, other names."""
 
     __slots__ = ("dropped", "error", "file", "lock", "pid", "ready", "warned")
 
@@ -71,7 +71,7 @@ class _Sheet(object):
         # Re-entrant, for a signal handler that logs while its own thread is in a log call.
         self.lock = RLock()
         self.file: Optional[_File] = None
-        # The file again, for the fast path; _NOT_READY while there is none, or while drops wait to be noted in it.
+        # The file again, for the fast path; _NOT_READY while there is none, or while dropped records must be logged in it first.
         self.ready = _NOT_READY
         self.dropped = 0
         self.error: Optional[OSError] = None
@@ -81,8 +81,8 @@ class _Sheet(object):
 class Writer(object):
     """Appends to this process's spool in `folder`.
 
-    Any thread may call; calls are ordered. After a fork the child goes on in a spool of its own. The file is made
-    with the first record. `space` is "user", or "system" for what the agent measures.
+    Any thread may call; calls are ordered. After a fork the child continues in its own spool. The file is created with the first
+    record. `space` is "user", or "system" for the agent's measurements.
     """
 
     def __init__(self, folder: str, rank: int = 0, space: str = "user") -> None:
@@ -107,11 +107,11 @@ class Writer(object):
             file = sheet.ready
             try:
                 key = file.names.get(name)
-            except TypeError:  # a list, say; check_name says what is wrong with it
+            except TypeError:  # a list, for example; check_name raises the right error
                 key = None
             if key is None:
                 check_name(name)
-                self._number(name, 0, value, step)  # refuses a wrong value before a file is made for it
+                self._number(name, 0, value, step)  # refuses a wrong value before a file is created for it
                 self._careful(sheet, name, lambda key: records.frame(self._number(name, key, value, step)))
                 return
             try:
@@ -135,7 +135,7 @@ class Writer(object):
                 self._drop(sheet)
 
     def obj(self, name: str, kind: str, value: Any, step: Optional[int] = None) -> None:
-        """Whatever is not a plain number; `value` is made of JSON values."""
+        """A value that is not a plain number; `value` consists of JSON values."""
         check_name(name)
         at = _NO_STEP if step is None else check_step(step)
         now = time()
@@ -150,7 +150,7 @@ class Writer(object):
             self._careful(sheet, name, lambda key: records.obj(key, at, now, kind, value))
 
     def close(self) -> None:
-        """Lets go of the file. A later record begins another spool."""
+        """Closes the file. A later record starts another spool."""
         sheet = self._mine()
         with sheet.lock:
             self._abandon(sheet)
@@ -158,18 +158,18 @@ class Writer(object):
     # ---- below: the careful path, always with the sheet's lock held
 
     def _mine(self) -> _Sheet:
-        """This process's sheet. Two threads of a forked child that come at once get the same one: setdefault is atomic."""
+        """This process's sheet. Two concurrent threads of a forked child get the same one: setdefault is atomic."""
         pid = _getpid()
         sheet = self._sheet
         if sheet.pid != pid:
             sheet = self._sheets.setdefault(pid, _Sheet(pid))
-            self._sheets = {pid: sheet}  # an ancestor's pid may come again
+            self._sheets = {pid: sheet}  # drops the others: an ancestor's pid may be reused
             self._sheet = sheet
         return sheet
 
     @staticmethod
     def _number(name: str, key: int, value: float, step: Optional[int]) -> bytes:
-        """The body of a number that needs a second look: its step or its size."""
+        """The body of a number that needs a further check: its step or its size."""
         at = _NO_STEP if step is None else check_step(step)
         if isinstance(value, int):
             if -(2**63) <= value < 2**63:
@@ -178,8 +178,8 @@ class Writer(object):
         return records.FLOAT_BODY.pack(_FLOAT, key, at, time(), value)
 
     def _careful(self, sheet: _Sheet, name: str, make: Callable[[int], bytes]) -> None:
-        """Opens, notes what was dropped, interns, appends; counts the record as dropped where one of these fails."""
-        for _ in range(2):  # a spool that fails for another reason than a full disk is left for a new one, once
+        """Opens, logs the dropped count, defines the name, appends; counts the record as dropped when one of these fails."""
+        for _ in range(2):  # a spool that fails for another reason than a full disk is replaced, once
             file = sheet.file or self._open(sheet)
             if file is None:
                 break
@@ -203,7 +203,7 @@ class Writer(object):
         except OSError as error:
             sheet.error = error
             return None
-        # Known to the sheet only once its header is there: a signal handler that logs meanwhile opens its own.
+        # The sheet gets the file only after its header is written: a signal handler that logs meanwhile opens its own.
         if not self._append(sheet, fd, head):
             try:
                 os.close(fd)
@@ -233,7 +233,7 @@ class Writer(object):
         return True
 
     def _append(self, sheet: _Sheet, fd: int, data: bytes, done: int = 0) -> bool:
-        """All of `data` after the `done` bytes that are written, or nothing of it. False where it could not be written."""
+        """Appends all of `data` after the `done` bytes that are written, or nothing of it. False when it could not be written."""
         try:
             while done < len(data):
                 done += _write(fd, data[done:])
@@ -242,7 +242,7 @@ class Writer(object):
             return self._take_back(sheet, fd, done, error)
 
     def _take_back(self, sheet: _Sheet, fd: int, done: int, error: OSError) -> bool:
-        """Removes the half-written frame; leaves the file for a new one where that fails or the file itself is at fault."""
+        """Removes the partial frame; abandons the file for a new one when that fails or the file itself is at fault."""
         sheet.error = error
         sheet.ready = _NOT_READY  # until the careful path has written again
         intact = error.errno in _FULL
@@ -252,7 +252,7 @@ class Writer(object):
             except OSError:
                 intact = False
         if not intact and sheet.file is not None and sheet.file.fd == fd:
-            self._abandon(sheet, close=error.errno != errno.EBADF)  # closed by someone: the number may be theirs now
+            self._abandon(sheet, close=error.errno != errno.EBADF)  # closed by other code: the number may be theirs now
         return False
 
     def _abandon(self, sheet: _Sheet, close: bool = True) -> None:

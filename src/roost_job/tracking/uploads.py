@@ -1,4 +1,4 @@
-"""Files on their way to the agent: what the caller named is checked and made an absolute path before anything is asked."""
+"""Files for the agent: the caller's paths are checked and made absolute before any request."""
 
 import os
 from contextlib import contextmanager
@@ -7,11 +7,11 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple
 from roost_job.exceptions import UserErrorException
 
 BATCH = 1000
-"""Files in one question, so that a folder of many does not become one endless line."""
+"""Files per request, so that a large folder does not become one endless line."""
 
 
 def check_file_name(name: object) -> str:
-    """The name that a file will have in the run's history. Where it may lead is checked at the other end of the door."""
+    """The file's name in the run's history. The agent checks where it leads."""
     if not isinstance(name, str) or not name.strip("/"):
         raise UserErrorException(
             "A file's name in the run must be text that is not empty, got %.80r." % (name,),
@@ -72,7 +72,7 @@ def folder(name: str, path: Any) -> List[Tuple[str, str]]:
 
 
 def folder_name(path: Any) -> str:
-    """What the names of a folder's files begin with in the run: its path as it is seen from here, or, elsewhere, its own name."""
+    """The prefix of a folder's files in the run: its path relative to the current folder, or its own name if it is elsewhere."""
     absolute = os.path.abspath(os.fsdecode(path))
     parts = os.path.relpath(absolute).split(os.sep)
     if parts == ["."]:
@@ -91,7 +91,7 @@ def batches(files: Sequence[Tuple[str, str]]) -> Iterator[List[List[str]]]:
 
 @contextmanager
 def as_file(path_or_stream: Any, suffix: str = "") -> Iterator[str]:
-    """The path of a file; a stream is written to one that lasts as long as the block."""
+    """The path of a file; a stream is written to a file that exists during the block."""
     if not hasattr(path_or_stream, "read"):
         yield one_file(path_or_stream)
         return
@@ -107,7 +107,7 @@ def as_file(path_or_stream: Any, suffix: str = "") -> Iterator[str]:
 
 @contextmanager
 def drawn(plot: Any) -> Iterator[str]:
-    """A figure (anything with `savefig`, such as matplotlib's pyplot) as a PNG file that lasts as long as the block."""
+    """A figure (anything with `savefig`, such as matplotlib's pyplot) as a PNG file that exists during the block."""
     if not hasattr(plot, "savefig"):
         raise UserErrorException(
             "`plot` must be a matplotlib figure or pyplot, got %s." % type(plot).__name__,
@@ -120,7 +120,7 @@ def drawn(plot: Any) -> Iterator[str]:
 
 @contextmanager
 def written(text: str) -> Iterator[str]:
-    """Text as a file that lasts as long as the block."""
+    """Text as a file that exists during the block."""
     with temporary(".json") as path:
         with open(path, "wb") as target:
             target.write(text.encode("utf-8"))
@@ -129,8 +129,8 @@ def written(text: str) -> Iterator[str]:
 
 @contextmanager
 def temporary(suffix: str) -> Iterator[str]:
-    """The path of an empty file that lasts as long as the block."""
-    import tempfile  # on use: most scripts upload no streams, and it loads a third of what this library needs
+    """The path of an empty file that exists during the block."""
+    import tempfile  # loaded on use: few scripts upload streams, and it is a third of what this library loads
 
     handle, path = tempfile.mkstemp(prefix="roost-", suffix=suffix)
     os.close(handle)
@@ -144,10 +144,10 @@ def temporary(suffix: str) -> Iterator[str]:
 
 
 class Uploads(object):
-    """The upload calls of a run, checked; a run supplies how one thing and how many files are sent."""
+    """The upload calls of a run, with checks; the run supplies the functions that send one or many files."""
 
     def upload_file(self, name: str, path_or_stream: Any, datastore_name: Optional[str] = None) -> None:
-        """Keeps a file, or what a stream still holds, with the run as `name`. It is copied when this returns."""
+        """Stores a file, or the rest of a stream, with the run as `name`. It is copied when this returns."""
         check_no_datastore(datastore_name)
         self._send_one(check_file_name(name), path_or_stream)
 
@@ -158,12 +158,13 @@ class Uploads(object):
         timeout_seconds: Optional[int] = None,
         datastore_name: Optional[str] = None,
     ) -> None:
-        """Several files; all are checked before the first is sent. `timeout_seconds` bounds the wait for each thousand."""
+        """Uploads several files; all are checked before the first is sent. `timeout_seconds` limits the wait for each
+        thousand."""
         check_no_datastore(datastore_name)
         self._send(paired(names, paths), timeout_seconds)
 
     def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
-        """All files below `path`, as `name/…`."""
+        """Uploads all files below `path`, as `name/…`."""
         check_no_datastore(datastore_name)
         self._send(folder(name, path), None)
 

@@ -1,7 +1,8 @@
-"""What may be logged, and as what: the rules of `log`, `log_list`, `log_row` and `log_table`, shared by real and offline runs.
+"""The values that may be logged, and their stored form: the rules of `log`, `log_list`, `log_row` and `log_table`, shared by real
+and offline runs.
 
-Pure functions. Each takes what the caller gave and returns plain JSON values, or raises UserErrorException before anything
-was written. NumPy, PyTorch and TensorFlow values are recognised by their methods; none of these libraries is imported.
+Pure functions. Each takes the caller's value and returns plain JSON values, or raises UserErrorException before anything is
+written. NumPy, PyTorch and TensorFlow values are recognised by their methods; none of these libraries is imported.
 """
 
 import numbers
@@ -32,14 +33,14 @@ def check_name(name: object) -> str:
 
 
 def text(what: str, value: object) -> str:
-    """A text of a run's own, such as its display name; None empties it."""
+    """A text that describes a run, such as its display name; None empties it."""
     if value is not None and not isinstance(value, str):
         raise UserErrorException("%s must be text, got %s %.80r." % (what, type(value).__name__, value))
     return value or ""
 
 
 def check_step(step: object) -> int:
-    """A step as a 64-bit integer; NumPy integers and whole floats are taken."""
+    """A step as a 64-bit integer; NumPy integers and whole floats are accepted."""
     plain = _unwrap(step)
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)
@@ -102,7 +103,7 @@ def row(name: str, columns: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def table(name: str, columns: Any) -> Dict[str, List[Any]]:
-    """Columns of equal length; a single value stands for a column of one."""
+    """Columns of equal length; a single value is a column of one."""
     if not isinstance(columns, Mapping):
         raise UserErrorException(
             "Table %r needs a dict of columns, got %s %.80r." % (name, _kind(columns), columns),
@@ -126,7 +127,7 @@ def kind_of(plain: Any) -> str:
 
 
 def labels(what: str, given: Any) -> Dict[str, Optional[str]]:
-    """Tags or properties: names with values, which are kept as text; None stays None."""
+    """Tags or properties: names with values, which are stored as text; None stays None."""
     if not isinstance(given, Mapping):
         raise UserErrorException("%s must be a dict, got %s %.80r." % (what, type(given).__name__, given))
     for key in given:
@@ -151,7 +152,7 @@ def _unwrap(value: Any) -> Any:
         try:
             return value.item()
         except (ValueError, RuntimeError, TypeError):
-            return value  # more than one element: the caller says what was wanted
+            return value  # more than one element: the caller raises the right error
     return value
 
 

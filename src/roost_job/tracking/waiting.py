@@ -1,4 +1,4 @@
-"""`wait_for_completion` from inside a job, for the runs below it: over the door, in the form that the SDK prints."""
+"""`wait_for_completion` inside a job, for the runs below it: over the door, with the SDK's output."""
 
 # ruff: noqa: ARG002 - the signatures are those that scripts were written for
 
@@ -15,7 +15,7 @@ _POLL = 20.0
 
 
 def until_end(link: Any, record: Optional[Dict[str, Any]] = None, seconds: Optional[float] = None) -> Dict[str, Any]:
-    """The run's record once it has ended, or when so many seconds are over; `record` is the last one known."""
+    """The run's record once it has ended, or after so many seconds; `record` is the last known one."""
     until = None if seconds is None else time.monotonic() + seconds
     record = link.ask("run") if record is None else record
     while record["status"] not in ENDS:
@@ -27,7 +27,7 @@ def until_end(link: Any, record: Optional[Dict[str, Any]] = None, seconds: Optio
 
 
 def stream(link: Any, run_id: str) -> Dict[str, Any]:
-    """Prints the run's log as it comes; its record once it has ended."""
+    """Prints the run's log as it arrives; returns its record once it has ended."""
     out, decoder, offset, begun = sys.stdout, codecs.getincrementaldecoder("utf-8")("replace"), 0, False
     out.write("RunId: %s\n" % run_id)
     while True:

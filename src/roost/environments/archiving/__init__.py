@@ -1,1 +1,1 @@
-"""The files that a lock names, kept for when no index has them any more, and a prefix made of them alone."""
+"""Archives: stores the files of a lock for the time when no index has them any more, and makes a prefix of them alone."""

@@ -1,4 +1,4 @@
-"""The conda packages of a lock as files: where each is kept, and the folders that stand in for their channels."""
+"""The conda packages of a lock as files: the path of each, and the folders that replace their channels."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from roost.environments.conda.settings import Channel
 
 
 def place(package: Mapping[str, Any]) -> str:
-    """Where a package is kept; InvalidInput for one whose names lead elsewhere."""
+    """The path of a stored package; InvalidInput when its names lead outside."""
     return names.path(f"{_folder(str(package['channel']))}/{package['subdir']}/{package['file']}")
 
 
 def stand_ins(packages: Sequence[Mapping[str, Any]], kept: Path) -> dict[str, Channel]:
-    """For each channel of a lock the folder that has its kept packages; BuildFailed names a package that is in none."""
+    """For each channel of a lock, the folder with its stored packages; BuildFailed names a package that is in none."""
     for each in packages:
         if not (kept / place(each)).is_file():
             raise BuildFailed(f"The conda package {each['file']} is not among the kept files.")

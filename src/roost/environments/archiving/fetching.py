@@ -1,5 +1,5 @@
-"""Files of package indexes by their addresses: streamed to disk, checked by their hash. Passwords are those that the indexes are
-named with, or netrc's; they go to the host that they are for and nowhere else.
+"""Fetches files of package indexes: streamed to disk, checked by their hash. Passwords come from the indexes' addresses or from
+netrc; each is sent only to its own host.
 """
 
 import base64
@@ -27,11 +27,11 @@ _PROXIES = ("http", "https", "all", "no")
 
 
 class _Away(Exception):
-    """It could not be read now; another attempt may do better."""
+    """The file could not be read now; another attempt may succeed."""
 
 
 class Fetcher:
-    """`variables` are those that uv is run with: indexes with their passwords, certificates, proxies."""
+    """`variables` are uv's: indexes with their passwords, certificates, proxies."""
 
     def __init__(self, variables: Mapping[str, str], meanwhile: Meanwhile) -> None:
         self._meanwhile = meanwhile
@@ -39,7 +39,8 @@ class Fetcher:
         self._passwords = _passwords(variables)
 
     def fetch(self, url: str, target: Path, hashes: Sequence[str]) -> None:
-        """Writes what is there to a file; BuildFailed when it cannot be had, or is none of those with these SHA-256."""
+        """Writes the content of the address to a file; BuildFailed when it is not available or has none of these SHA-256
+        hashes."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 found = self._write(url, target)
@@ -62,7 +63,7 @@ class Fetcher:
         return hasher.hexdigest()
 
     def _pieces(self, url: str) -> Iterator[bytes]:
-        """What is read; the errors of reading are told apart from those of whoever writes it."""
+        """Yields the content; separates errors of reading from errors of the writer."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https", "file"):
             raise BuildFailed(f"addresses that begin with {parts.scheme}: are not fetched")
@@ -72,7 +73,7 @@ class Fetcher:
                 while piece := source.read(_PIECE):
                     left -= len(piece)
                     yield piece
-            if left > 0:  # a connection that is cut reads as the end of the file
+            if left > 0:  # a cut connection looks like the end of the file
                 raise _Away(f"the connection was cut {left} bytes before the end")
         except urllib.error.HTTPError as error:
             if error.code >= 500 or error.code == http.HTTPStatus.TOO_MANY_REQUESTS:
@@ -92,7 +93,7 @@ class Fetcher:
         headers = {"User-Agent": "roost", "Accept-Encoding": "identity"}
         request = urllib.request.Request(plain, headers=headers)  # noqa: S310 - http or https: looked at before
         password = _given(parts) or self._passwords.get(parts.netloc.rpartition("@")[2]) or self._netrc(host)
-        if password:  # not for whomever it is redirected to
+        if password:  # a redirect must not receive it
             request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(password.encode()).decode()}")
         return self._opener(host).open(request, timeout=_SECONDS)
 
@@ -128,7 +129,7 @@ class Fetcher:
 
 
 def _passwords(variables: Mapping[str, str]) -> dict[str, str]:
-    """By host and port, of the indexes that are named with one."""
+    """Passwords by host and port, of the indexes whose addresses have one."""
     addresses = [each for name in _INDEXES for each in re.split(r"[\s,]+", variables.get(name, ""))]
     parts = [urlsplit(each.partition("=")[2] if "=http" in each else each) for each in addresses if "@" in each]
     return {each.netloc.rpartition("@")[2]: _given(each) for each in parts}

@@ -1,6 +1,4 @@
-"""An image as files: what the engine saves of it, taken apart so that layers that images share are kept once, and put together
-again to be loaded.
-"""
+"""An image as files: splits the engine's export, so that layers shared by images are stored once, and joins it for loading."""
 
 import tarfile
 from collections.abc import Iterable
@@ -11,7 +9,7 @@ from roost.environments.archiving.base import IMAGE, KeptFiles
 from roost.environments.base import Meanwhile
 
 _LAST = f"{IMAGE}/manifest.json"
-"""Kept last: an image that has it is whole."""
+"""Stored last: an image that has it is complete."""
 
 
 def is_kept(kept: KeptFiles) -> bool:
@@ -19,7 +17,7 @@ def is_kept(kept: KeptFiles) -> bool:
 
 
 def keep(saved: Iterable[bytes], kept: KeptFiles, scratch: Path, meanwhile: Meanwhile) -> None:
-    """Takes apart what an engine saves. Links within it become what they lead to."""
+    """Splits an engine's export. Links in it are replaced by their targets."""
     file, part = scratch / "image.tar", scratch / "image.part"
     try:
         with file.open("wb") as data:
@@ -42,7 +40,7 @@ def keep(saved: Iterable[bytes], kept: KeptFiles, scratch: Path, meanwhile: Mean
 
 
 def joined(kept: Path, target: Path) -> bool:
-    """Makes the file that an engine loads; False where no image is kept."""
+    """Writes the file that an engine loads; False when no image is stored."""
     folder = kept / IMAGE
     if not folder.is_dir():
         return False

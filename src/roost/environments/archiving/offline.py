@@ -1,4 +1,4 @@
-"""A prefix filled from kept files alone. Nothing here asks a network, nor resolves or builds anything."""
+"""Fills a prefix from stored files alone. Nothing here uses the network, resolves or builds."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _SILENT = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL")
 
 
 def fill(uv: Uv, python: Path, text: str, plans: Sequence[Plan], kept: Path) -> None:
-    """Installs the lines of a lock from the kept files; BuildFailed names one that is not among them, before anything else."""
+    """Installs the lines of a lock from the stored files; first raises BuildFailed for a line whose file is missing."""
     made = {package_of(file.name): file for file in _wheels(kept, BUILT, COMPILED)}
     there = {package_of(file.name): file for file in _wheels(kept, WHEELS)}
     for plan in plans:
@@ -34,12 +34,12 @@ def fill(uv: Uv, python: Path, text: str, plans: Sequence[Plan], kept: Path) -> 
 
 
 def _line(name: str, lines: str, there: dict[str, Path], made: dict[str, Path]) -> str:
-    """As it is locked where that is the very file; else by name and version, with the hash of the wheel that was made."""
+    """The locked line when its own file is stored; else name and version, with the hash of the wheel that was built."""
     if own_wheels.blob_of(lines) or (name in there and " @ " not in lines):
         return lines
     file = there.get(name) or made.get(name)
     if file is None:
-        return lines  # for another machine; uv says so if it is not
+        return lines  # for another machine; uv reports it otherwise
     digest = _digest(file)
     if name in there and HASH.search(lines) and digest not in HASH.findall(lines):
         raise BuildFailed(f"The kept file {file.name} has the hash {digest}, which is not the one that was locked.")

@@ -1,5 +1,5 @@
-"""The files of the pip part of a lock: uv says where each is, they are fetched by their hashes, and what has no wheel is built
-into one, so that nothing has to be built, or even resolved, when it is installed from here.
+"""The files of the pip part of a lock: uv lists their addresses, they are fetched by their hashes, and a source without a wheel
+is built into one. So an installation from here neither builds nor resolves anything.
 """
 
 import re
@@ -23,14 +23,15 @@ _PIN = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MANYLINUX = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 _NUMBERED = re.compile(r"manylinux_(\d+)_(\d+)")
 _UNREACHED = re.compile(r"Request failed after|error sending request|operation timed out", re.IGNORECASE)
-"""How uv says that an index does not answer."""
+"""uv's messages for an index that does not answer."""
 
 Place = Mapping[str, Any]
-"""What uv says of a package: where its wheels and sources are (`packages` of a pylock.toml)."""
+"""uv's entry for a package: the addresses of its wheels and sources (`packages` of a pylock.toml)."""
 
 
 class Packages:
-    """Of one prefix. `metadata` is what uv need not ask packages for; `scratch` is a folder that uv sees wherever it runs."""
+    """For one prefix. `metadata` is what uv need not request from packages; `scratch` is a folder that uv can read wherever it
+    runs."""
 
     def __init__(self, uv: Uv, python: Path, options: Options, metadata: str, scratch: Path | None) -> None:
         self._uv = uv
@@ -41,7 +42,7 @@ class Packages:
         self._fetcher = Fetcher({**uv.environment, **options.variables}, uv.meanwhile)
 
     def keep(self, text: str, kept: KeptFiles) -> None:
-        """A wheel of each package that the lines of a lock name, and the sources of those that have none."""
+        """Stores a wheel of each package in the lines of a lock, and the sources of packages without wheels."""
         wanted = {}
         for name, lines in entries(text):
             if own := own_wheels.blob_of(lines):
@@ -56,7 +57,7 @@ class Packages:
                     kept.lacks(_said(wanted[name]), self._words(failed))
 
     def keep_sources(self, text: str, kept: KeptFiles) -> None:
-        """Sources alone: of packages whose wheels are made by rules."""
+        """Stores only sources: of packages whose wheels are compiled by rules."""
         wanted = {name: lines for name, lines in entries(text) if not kept.below(SOURCES, name)}
         for name, place in self._places(wanted, kept).items():
             with tempfile.TemporaryDirectory(prefix="keep-", dir=self._scratch) as folder:
@@ -66,11 +67,12 @@ class Packages:
                     kept.lacks(_said(wanted[name]), self._words(failed))
 
     def _places(self, wanted: Mapping[str, str], kept: KeptFiles) -> dict[str, Place]:
-        """Where each is; those whose markers are for another machine are left out. What cannot be found is noted as missing."""
+        """The entry of each package; packages with markers for another machine are left out. Packages that are not found are
+        recorded as missing."""
         try:
             return self._ask(wanted)
         except BuildFailed as every:
-            if _UNREACHED.search(every.message):  # each by itself would wait as long
+            if _UNREACHED.search(every.message):  # separate requests would wait as long each
                 self._uv.say(self._words(every))
                 for lines in wanted.values():
                     kept.lacks(_said(lines), "the package index cannot be reached")
@@ -133,7 +135,7 @@ class Packages:
         return target
 
     def _build(self, name: str, lines: str, folder: Path) -> Path:
-        """A wheel of a package that has none, made as uv makes it when it installs; found in a cache that is thrown away."""
+        """Builds a wheel for a package that has none, as uv does at installation, and takes it from a temporary cache."""
         wanted, cache = folder / "source.txt", folder / "cache"
         wanted.write_text(f"{lines}\n", encoding="utf-8")
         flags = ["--no-deps", "--no-binary", name, "--python", str(self._python), "--target", str(folder / "out")]
@@ -163,7 +165,7 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _said(lines: str) -> str:
-    """The package of a lock's entry, in a word."""
+    """The short name of a lock's entry."""
     first = lines.split("\n", 1)[0]
     return first.partition(" @ ")[0].partition(" \\")[0].partition(" ;")[0].partition(" --hash")[0].strip()
 
@@ -174,13 +176,13 @@ def _file(place: Mapping[str, Any]) -> str:
 
 
 def _is_locked(place: Mapping[str, Any], hashes: list[str]) -> bool:
-    """Whether it may be one of the lock's: what says nothing is looked at when it is there."""
+    """True when the file may be one of the lock's: a file without a hash is checked after the download."""
     said = place.get("hashes", {}).get("sha256")
     return not hashes or said is None or said in hashes
 
 
 def _rank(file: str) -> tuple[bool, tuple[int, int], bool, str]:
-    """Of wheels that all fit: the one for this machine before one for any, and of these the newest platform's, as uv takes it."""
+    """Sorts wheels that all fit: one for this platform before one for any, then the newest platform, as uv does."""
     python, _, platforms = file.removesuffix(".whl").split("-")[-3:]
     glibc = [(int(found[1]), int(found[2])) for found in _NUMBERED.finditer(platforms)]
     glibc += [version for word, version in _MANYLINUX.items() if word in platforms.split(".")[0].split("_")]

@@ -1,1 +1,1 @@
-"""Conda packages: solved and installed by py-rattler in a process of its own (`worker.py`), led by `builder.py`."""
+"""Conda packages: py-rattler solves and installs them in its own process (`worker.py`), which `builder.py` controls."""

@@ -1,5 +1,5 @@
-"""What activating a conda prefix would set: packages bring scripts for it (`etc/conda/activate.d`), which name the folder of
-their data or their compiler. They are run once, when the prefix is made; every run then has what they set.
+"""The variables that activation of a conda prefix sets. Packages have scripts for it (`etc/conda/activate.d`), which name the
+folder of their data or their compiler. They run once, when the prefix is made; every run then gets their variables.
 """
 
 import json
@@ -19,7 +19,7 @@ _ALL = 'for script in "$@"; do . "$script"; done >/dev/null; env -0 > "$ROOST_VA
 
 
 def write(prefix: Path, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str]) -> None:
-    """Runs the scripts, and notes down in the prefix what they set; `environment` is what marks the processes of the build."""
+    """Runs the scripts and stores their variables in the prefix; `environment` marks the processes of the build."""
     found: dict[str, str] = {}
     for file in sorted((prefix / _VARIABLES).glob("*.json")):
         given = json.loads(file.read_text(encoding="utf-8"))
@@ -32,7 +32,7 @@ def write(prefix: Path, say: Say, meanwhile: Meanwhile, environment: Mapping[str
 
 
 def read(prefix: Path) -> dict[str, str]:
-    """For the processes of a run; empty for a prefix that is not conda's."""
+    """The variables for the processes of a run; empty for a prefix that is not conda's."""
     try:
         found = json.loads((prefix / _FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:

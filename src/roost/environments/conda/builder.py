@@ -1,8 +1,8 @@
-"""The builder for conda packages: py-rattler solves and installs them, then uv puts the `pip` part into the same prefix.
+"""The builder for conda packages: py-rattler solves and installs them, then uv installs the `pip` part into the same prefix.
 
-It also gets a Python that this node does not have, where the channels can be had; otherwise the nearest one of the node is
-taken by `pip/builder.py`, and build log and lock say so. Packages and the channels' lists of them are kept in
-`ROOST_HOME/cache/conda`, shared by all builds: rattler locks what it writes there, and checks what it finds.
+It also installs a Python that this node does not have, when the channels can be reached; otherwise `pip/builder.py` uses the
+nearest Python of the node, and build log and lock record it. Packages and the channels' lists of them are in
+`ROOST_HOME/cache/conda`, shared by all builds: rattler locks its writes there, and checks its reads.
 """
 
 import json
@@ -30,15 +30,15 @@ from roost.environments.pip.builder import UvBuilder, here
 from roost.environments.pip.compiling import canonical
 
 _AT_ONCE = 16
-"""Packages that are fetched together to be kept: what is on its way takes room, and is lost with a killed agent."""
+"""Packages that are fetched together for an archive: unfinished files take room, and are lost with a killed agent."""
 _PATIENCE = 60
-"""Seconds for an answer of a channel that is only asked for a Python."""
+"""Seconds to wait for a channel that is needed only for a Python."""
 _EXACT = re.compile(r"\d+(\.\d+)*")
 
 
 class CondaBuilder:
-    """See `base.Builder`. `environment` is added to this process's own for whatever is started; small files are in `scratch`,
-    which goes with whoever gave it, what later builds use again in `home`."""
+    """See `base.Builder`. `environment` is added to this process's own for every program it starts. Small files are in `scratch`,
+    which the caller deletes; files for later builds are in `home`."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class CondaBuilder:
         return self._lock(recipe, packages)
 
     def _from_channels(self, recipe: Recipe) -> Lock:
-        """`Unreachable` when none of its channels can be reached, and nothing of them was fetched before."""
+        """Raises `Unreachable` when none of its channels can be reached and nothing of them was fetched before."""
         channels = self._channels(recipe)
         return self._lock(recipe, self._solve_or_say(recipe, channels, self._away(channels)))
 
@@ -109,7 +109,7 @@ class CondaBuilder:
             self._uv.keep(prefix, pip, kept)
 
     def _python_alone(self, recipe: Recipe) -> list[dict[str, Any]]:
-        """Python from the channels; BuildFailed at once when they were out of reach a short while ago."""
+        """Python from the channels; BuildFailed at once when they were unreachable a short time ago."""
         channels = self._channels(recipe)
         lately = set(self._reach.away(channels))
         asked = [each for each in channels if each.name not in lately]
@@ -143,7 +143,8 @@ class CondaBuilder:
         return Lock(kind=CONDA, python=python, platform=here(), body=_write(packages, pip))
 
     def _pip(self, requirements: Sequence[str], packages: Sequence[Mapping[str, Any]], python: str) -> str:
-        """The pip part: what pip would install beside these conda packages. For that they are laid out once, out of the way."""
+        """The pip part: the packages that pip would install beside these conda packages. For this they are installed once in a
+        temporary place."""
         if all(each.startswith("-") for each in requirements):
             return ""
         with tempfile.TemporaryDirectory(prefix="conda-", dir=self._scratch) as folder:
@@ -158,7 +159,7 @@ class CondaBuilder:
             channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in packages}}
         self._worker.install(packages, channels, prefix)
         for mark in prefix.glob("lib/python3*/EXTERNALLY-MANAGED"):
-            mark.unlink()  # the pip part goes into this prefix on purpose
+            mark.unlink()  # the pip part is installed into this prefix on purpose
 
     def _channels(self, recipe: Recipe) -> list[Channel]:
         inside = [
@@ -178,19 +179,19 @@ class CondaBuilder:
         return found
 
     def _spec(self, spec: str) -> str:
-        """The spec with its channel's address for its name, which is what the solver compares."""
+        """The spec with its channel's address instead of the name, since the solver compares addresses."""
         name, rest = split_channel(spec)
         found = self._settings.find(name)[0] if name else None
         return f"{found.url or found.name}::{rest}" if found else rest
 
     def _and(self, names: Iterable[str]) -> str:
-        """Channels in words; the parts of `defaults` as such, for nobody has named them."""
+        """Channels in words; a part of `defaults` appears as `defaults/NAME`, since no user has named them."""
         parts = {each.name for each in self._settings.find(DEFAULTS)}
         *first, last = [f"{DEFAULTS}/{name}" if name in parts and "/" not in name else name for name in names]
         return f"{', '.join(first)} and {last}" if first else last
 
     def _away(self, channels: Sequence[Channel]) -> dict[str, str]:
-        """Channels that are away with the reason, of which only what was fetched before can be used; all of that is said."""
+        """The unreachable channels with the reason; only earlier downloads of them can be used. All of this is logged."""
         if self._settings.offline:
             self._say("conda is set to be offline: only what was fetched before is used.")
             return {}
@@ -205,7 +206,7 @@ class CondaBuilder:
     def _solve_or_say(
         self, recipe: Recipe, channels: Sequence[Channel], away: Mapping[str, str]
     ) -> list[dict[str, Any]]:
-        """The solution; when there is none because channels are away, that is what is said."""
+        """The solution; when there is none because channels are unreachable, the error names these channels."""
         try:
             return self._solve(recipe, channels, list(away))
         except BuildFailed as failed:
@@ -223,7 +224,7 @@ class CondaBuilder:
 
 
 def _present(prefix: Path, python: str) -> dict[str, str]:
-    """The Python packages that conda has put there, with their versions."""
+    """The Python packages that conda has installed there, with their versions."""
     folder = prefix / "lib" / f"python{'.'.join(python.split('.')[:2])}" / "site-packages"
     found = [(each.metadata["Name"], each.version) for each in distributions(path=[str(folder)])]
     return {canonical(name): version for name, version in found if name}

@@ -1,5 +1,5 @@
-"""The conda packages that builds have fetched, `ROOST_HOME/cache/conda/pkgs`: which of them no prefix has any more, and letting
-them go. A prefix has links to their files, so that what is in use costs nothing more, and dropping it would free nothing.
+"""The conda packages that builds have fetched, `ROOST_HOME/cache/conda/pkgs`: finds those that no prefix uses, and deletes them.
+A prefix has hard links to their files, so a package in use costs no extra space, and its deletion would free none.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ PACKAGES = Path("cache", "conda", "pkgs")
 
 
 def unused(home: Path, since: float) -> list[tuple[Path, int]]:
-    """Unpacked packages that no prefix has, and no build has touched since then, with their sizes."""
+    """Unpacked packages that no prefix uses and no build has touched since then, with their sizes."""
     found = []
     for package in _packages(home / PACKAGES):
         size, last, linked = 0, 0.0, False
@@ -21,7 +21,7 @@ def unused(home: Path, since: float) -> list[tuple[Path, int]]:
             with contextlib.suppress(OSError):
                 facts = path.lstat()
                 if path.is_file() and not path.is_symlink():
-                    size, last = size + facts.st_size, max(last, facts.st_ctime)  # of a link that comes or goes, too
+                    size, last = size + facts.st_size, max(last, facts.st_ctime)  # a new or removed link counts too
                     linked = linked or facts.st_nlink > 1
         if not linked and last < since:
             found.append((package, size))
@@ -29,7 +29,7 @@ def unused(home: Path, since: float) -> list[tuple[Path, int]]:
 
 
 def drop(package: Path) -> bool:
-    """Deletes an unpacked package, unless a build has it now; whoever needs it again fetches it."""
+    """Deletes an unpacked package, unless a build uses it; it is fetched again when it is needed."""
     with locks.tried(package.with_name(f"{package.name}.lock")) as alone:  # rattler holds it while it writes or links
         if alone:
             shutil.rmtree(package)

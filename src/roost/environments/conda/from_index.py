@@ -1,5 +1,5 @@
-"""Conda packages from a package index: where no channel can be reached, or where the control plane is set to look there first.
-Start with `FromIndex.resolve`; which requirement stands for which package is in `translating.py`.
+"""Conda packages from a package index: used when no channel can be reached, or when the control plane is set to prefer it. Start
+with `FromIndex.resolve`; `translating.py` has the requirement for each package.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class FromIndex:
         return self._private.conda_packages == INDEX_FIRST
 
     def resolve(self, recipe: Recipe, from_channels: Callable[[Recipe], Lock]) -> Lock:
-        """A lock from wherever the setting lets it come. `from_channels` raises Unreachable. An image of the user's own needs the
+        """A lock from a source that the setting allows. `from_channels` raises Unreachable. An image of the user's own needs the
         Python that only channels have."""
         if self.is_first and (recipe.image is None or recipe.image.plain):
             return self._index_first(recipe, from_channels)
@@ -68,9 +68,9 @@ class FromIndex:
             raise _neither(failed, missing) from None
 
     def _again(self) -> Lock | None:
-        """The lock that the index gave before: a recipe is resolved once."""
+        """The earlier lock from the index: a recipe is resolved once."""
         known = self._private.index_lock()
-        if known is None or known.source != INDEX:  # what the index lacked may have come from channels
+        if known is None or known.source != INDEX:  # packages that the index lacked may have come from channels
             return None
         self._say("The same packages as the last time, from the lock that was made then.")
         return known

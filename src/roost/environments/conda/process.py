@@ -1,6 +1,4 @@
-"""Runs `worker.py` and listens to it: what it says goes to the log, its errors become ours, and it ends with whoever
-asked.
-"""
+"""Runs `worker.py` and reads its output: messages go to the log, its errors become ours, and it ends with the caller."""
 
 import json
 import os
@@ -20,7 +18,7 @@ from roost.environments.running import Runner, Words
 
 _PROBE_SECONDS = 8
 _MOST_LINES = 25
-"""Of a solver's reason, which goes into every detail."""
+"""The most lines of a solver's explanation, which is very detailed."""
 _NOISE = "Caused by: failed to interact with the package cache layer.\n"
 _NOT_CACHED = "no usable repodata cache"
 _CERTIFICATE = re.compile(r"certificate|UnknownIssuer", re.IGNORECASE)
@@ -34,7 +32,7 @@ _AWAY = re.compile(
 
 
 class Worker:
-    """Errands for rattler, each in a process of its own."""
+    """Tasks for rattler, each in its own process."""
 
     def __init__(
         self,
@@ -52,10 +50,10 @@ class Worker:
         self._runner = Runner(say, meanwhile, {**os.environ, **certificates, **environment})
 
     def away(self, channels: Sequence[Channel]) -> dict[str, str]:
-        """Those that cannot be reached now, with the reason."""
+        """The channels that cannot be reached now, with the reason."""
         distant = [channel for channel in channels if channel.url.startswith("http") or not channel.url]
         if not distant:
-            return {}  # whoever looks into a folder says what is wrong with it; stores of other kinds answer for themselves
+            return {}  # a folder's errors are reported when it is read; stores of other kinds report their own
         answer = self._ask("reach", distant, retries=0, timeout=_PROBE_SECONDS)
         reasons = zip(distant, answer["away"], strict=True)
         return {channel.name: self._settings.scrub(reason, channels) for channel, reason in reasons if reason}
@@ -68,8 +66,8 @@ class Worker:
         cached: Sequence[str],
         seconds: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The packages as a lock keeps them. `beside` are wanted where the channels have them; of the channels named in
-        `cached` only what was fetched before is looked at. `seconds` is how long a channel may take to answer."""
+        """The packages in the form of a lock. Packages in `beside` are added where the channels have them; for the channels in
+        `cached` only earlier downloads are used. `seconds` is the time limit for a channel's answer."""
         answer = self._ask(
             "solve",
             channels,
@@ -89,7 +87,7 @@ class Worker:
     def fetch(
         self, packages: Sequence[Mapping[str, Any]], channels: Mapping[str, Channel], folder: Path
     ) -> dict[str, str]:
-        """Packages as files at their places in a folder; by place, why one could not be had."""
+        """Fetches packages as files to their paths in a folder; returns, by path, why one is not available."""
         placed = [{**each, "url": channels[each["channel"]].url, "place": archived.place(each)} for each in packages]
         answer = self._ask("fetch", list(channels.values()), packages=placed, folder=str(folder))
         every = list(channels.values())
@@ -111,7 +109,7 @@ class Worker:
             return line if "answer" in _json(line) else self._settings.scrub(line, channels)
 
         with tempfile.TemporaryDirectory(prefix="conda-", dir=self._scratch) as folder:
-            file = Path(folder, "asked.json")  # not an argument, which all of the machine could read
+            file = Path(folder, "asked.json")  # not an argument, which every user of the machine could read
             file.write_text(json.dumps(asked))
             command = [sys.executable, "-P", "-m", "roost.environments.conda.worker", str(file)]
             said = self._runner.run(command, _Told(_TASKS[do]), scrub=scrub, hint=hint)
@@ -131,7 +129,7 @@ _TASKS = {
 
 
 class _Told(Words):
-    """Of the worker's lines, what it wants to be said."""
+    """Selects the worker's lines for the log."""
 
     def heard(self, line: str) -> str:
         told = _json(line)
@@ -147,7 +145,7 @@ def _json(line: str) -> dict[str, Any]:
 
 
 def failure(words: str, kind: str = "") -> BuildFailed:
-    """rattler's words, with the next step."""
+    """rattler's message, with the next step."""
     if kind == "SolverError":
         lines = re.sub(r"^Cannot solve the request because of:\s*", "", words).strip().splitlines()
         words = "\n".join([*lines[:_MOST_LINES], *(["…"] if len(lines) > _MOST_LINES else [])])
@@ -159,18 +157,19 @@ def failure(words: str, kind: str = "") -> BuildFailed:
 
 
 def _meant(words: str) -> list[str]:
-    """The name that was meant, perhaps, for one that no channel has."""
+    """A suggestion for a name that no channel has."""
     meant = suggesting.hint(words, translating.is_conda_name)
     return [meant] if meant else []
 
 
 def nothing_fetched(failed: BuildFailed) -> bool:
-    """Whether it failed because a channel that is away was never fetched."""
+    """True when it failed because an unreachable channel was never fetched."""
     return _NOT_CACHED in failed.message
 
 
 def distrusted(words: str) -> bool:
-    """Whether a channel answered, and its certificate is not trusted here: that is to be put right, and not to be evaded."""
+    """True when a channel answered with a certificate that is not trusted here: the user must fix that, so it must not be
+    bypassed."""
     return _CERTIFICATE.search(words) is not None
 
 

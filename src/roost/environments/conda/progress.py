@@ -1,4 +1,4 @@
-"""What rattler's process tells while it installs: lines of JSON on standard output, for `process.py`."""
+"""Progress of rattler's process during an installation: lines of JSON on standard output, for `process.py`."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 _EVERY = 1.0
 """Seconds between lines of progress."""
 _STILL = 120.0
-"""Seconds without a byte after which a download is given up."""
+"""A download without a byte for this many seconds is given up."""
 
 
 def tell(**what: object) -> None:
@@ -19,7 +19,7 @@ def tell(**what: object) -> None:
 
 
 class Progress:
-    """Tells how far an installation is, a line a second at the most. rattler calls it from threads of its own."""
+    """Reports the progress of an installation, at most one line a second. rattler calls it from its own threads."""
 
     def __init__(self, packages: Sequence[Mapping[str, Any]]) -> None:
         self._count = len(packages)
@@ -30,7 +30,7 @@ class Progress:
         self._going: dict[int, float] = {}
 
     def watch(self) -> None:
-        """Gives up when a download stands still: the connection is dead, and nobody else would notice."""
+        """Gives up when a download makes no progress: the connection is dead, and nothing else would detect it."""
         while True:
             time.sleep(_EVERY)
             last = max(self._going.copy().values(), default=time.monotonic())
@@ -78,7 +78,7 @@ class Progress:
             tell(say=f"Linked {self._linked} of {self._count}.")
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else that rattler tells; nobody wants to know."""
+        """Ignores rattler's other events."""
         if name.startswith("on_"):
             return lambda *_: 0
         raise AttributeError(name)

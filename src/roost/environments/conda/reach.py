@@ -1,5 +1,5 @@
-"""Which channels were out of reach a short while ago: kept in the home, so that a machine without them does not ask again for
-every environment that names an exact Python.
+"""The channels that were unreachable a short time ago. Stored in the home, so that a machine without them does not try again for
+every environment with an exact Python.
 """
 
 import contextlib
@@ -15,20 +15,20 @@ from roost.machine import files
 
 
 class Reach:
-    """The memory of a cache folder. **Processes**: any number; the last to write wins, and what is lost is asked again."""
+    """The record in a cache folder. **Processes**: any number; the last write wins, and a lost entry is only tried again."""
 
     def __init__(self, cache: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = cache / "away.json"
         self._clock = clock
 
     def away(self, channels: Sequence[Channel]) -> list[str]:
-        """Those that could not be reached lately."""
+        """The channels that were unreachable a short time ago."""
         known = self._read()
         now = self._clock()
         return [each.name for each in channels if 0 <= now - known.get(_key(each), 0.0) < AWAY_SECONDS]
 
     def note(self, channels: Sequence[Channel], away: Iterable[str]) -> None:
-        """What was found now."""
+        """Stores the current result."""
         gone = set(away)
         known = self._read()
         now = self._clock()

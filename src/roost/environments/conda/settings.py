@@ -1,7 +1,7 @@
-"""How conda is set up on this machine: channels and where they are, certificates, proxies, offline.
+"""The settings of conda on this machine: channels and their addresses, certificates, proxies, offline.
 
-Read from conda's own files and variables. Addresses that only the machine knows are handed to the solver's process and to
-nothing else: locks, logs and the database have a channel's name (`Settings.scrub`).
+Read from conda's own files and variables. The machine's own addresses are given only to the solver's process: locks, logs and the
+database have a channel's name (`Settings.scrub`).
 """
 
 import glob
@@ -22,9 +22,9 @@ from roost.environments.base import BuildFailed
 SYSTEM = Path("/etc/conda")
 DEFAULTS = "defaults"
 _DEFAULT_CHANNELS = ("main", "r")
-"""What `defaults` means where the machine does not say: names of channels at the alias."""
+"""The meaning of `defaults` where the machine does not define it: names of channels at the alias."""
 _OWN = "machine/"
-"""Before the name of a channel that the machine's settings have as an address."""
+"""Prefix for the name of a channel that the machine's settings have as an address."""
 _PRIORITIES = ("strict", "flexible", "disabled")
 _LISTS = ("channels", "default_channels", "allowlist_channels", "denylist_channels")
 _TOKEN = re.compile(r"/t/[^/\s]+(?=/)")
@@ -34,26 +34,26 @@ _USER = re.compile(r"(?<=://)[^/\s@]+@")
 @dataclass(frozen=True)
 class Channel:
     name: str
-    """How it stands in locks and logs: as the user wrote it, or as the machine calls it."""
+    """Its name in locks and logs: as the user wrote it, or as the machine names it."""
     url: str
-    """Where it is, with whatever credential the machine's settings have in it; empty for the alias and the name."""
+    """Its address, with any credential of the machine's settings; empty for the alias and the name."""
     private: bool = False
-    """The address is the machine's affair, and not to be told."""
+    """True when the address is private to the machine and must not be shown."""
 
 
 @dataclass(frozen=True)
 class Settings:
     alias: str = ""
-    """Where channels are that have no other place; empty for the solver's own."""
+    """The base address of channels without their own; empty for the solver's default."""
     channels: tuple[str, ...] = ()
-    """Those that the machine adds to every environment."""
+    """The channels that the machine adds to every environment."""
     defaults: tuple[str, ...] = _DEFAULT_CHANNELS
     custom: Mapping[str, str] = field(default_factory=dict)
-    """Name → the address that the name is to be put behind."""
+    """Name → the address to which the name is appended."""
     multi: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Name → the channels that it stands for."""
+    """Name → the channels that it represents."""
     allowed: tuple[str, ...] = ()
-    """The only channels that may be used; empty for any."""
+    """The only allowed channels; empty for any."""
     denied: tuple[str, ...] = ()
     priority: str = "flexible"
     offline: bool = False
@@ -63,9 +63,9 @@ class Settings:
     proxies: Mapping[str, str] = field(default_factory=dict)
 
     def resolve(self, wanted: Sequence[str]) -> list[Channel]:
-        """Where an environment's channels are, then the machine's own, in the order in which they count.
+        """The environment's channels, then the machine's own, in order of priority.
 
-        As conda does it, with one difference: conda's built-in `defaults` come in only where nobody names a channel.
+        As in conda, with one difference: conda's built-in `defaults` are used only when no channel is named.
         """
         named = [name for name in wanted if name != NODEFAULTS]
         found = [channel for name in named for channel in self.find(name)]
@@ -88,7 +88,7 @@ class Settings:
                 )
 
     def find(self, name: str, private: bool = False) -> list[Channel]:
-        """The channels behind a name, an address or a folder."""
+        """The channels of a name, an address or a folder."""
         if name == DEFAULTS:
             return [self._default(each) for each in self.defaults]
         if name in self.multi:
@@ -102,7 +102,7 @@ class Settings:
         return [Channel(name, f"{behind.rstrip('/')}/{name}", True) if behind else Channel(name, "")]
 
     def by_name(self, name: str) -> Channel:
-        """The channel that a lock calls so."""
+        """The channel that has this name in a lock."""
         known = [channel for own in (*self.channels, *self.multi) for channel in self.find(own, private=True)]
         known += [] if name.startswith(_OWN) else self.find(name)
         for channel in known:
@@ -114,7 +114,7 @@ class Settings:
         )
 
     def scrub(self, text: str, channels: Sequence[Channel] = ()) -> str:
-        """The text with names where it has addresses that are the machine's affair, and without any credential."""
+        """The text with names instead of the machine's private addresses, and without any credential."""
         for channel in sorted(channels, key=lambda each: len(each.url), reverse=True):
             if channel.private and channel.url:
                 for address in {channel.url, masked(channel.url)}:
@@ -133,7 +133,7 @@ class Settings:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """What the addresses of the settings are called: by their last word, which tells no host and no credential."""
+        """The names of the addresses in the settings: their last word, which shows no host and no credential."""
         names: dict[str, str] = {}
         given = [*self.channels, *self.defaults, *(each for several in self.multi.values() for each in several)]
         for address in dict.fromkeys(_address(each) for each in given if "://" in each or each.startswith("/")):
@@ -143,7 +143,7 @@ class Settings:
         return names
 
     def _behind(self, name: str) -> str:
-        """The address that a name is put behind: a place of its own (that of `a` is also that of `a/b`), else the alias."""
+        """The address to which a name is appended: its own (the address of `a` is also that of `a/b`), else the alias."""
         first = name.partition("/")[0]
         return self.custom.get(name) or self.custom.get(first) or self.alias
 
@@ -153,7 +153,7 @@ class Settings:
 
 
 def read(own: Mapping[str, str] = os.environ, system: Path = SYSTEM) -> Settings:
-    """From conda's files and variables, the later over the earlier; lists of a later file come before those of an earlier."""
+    """From conda's files and variables; later ones override earlier ones, and their lists come first."""
     values: dict[str, Any] = {}
     for path in _files(own, system):
         for key, value in _content(path).items():
@@ -188,7 +188,7 @@ def read(own: Mapping[str, str] = os.environ, system: Path = SYSTEM) -> Settings
 
 
 def _files(own: Mapping[str, str], system: Path) -> list[Path]:
-    """conda's own places, in conda's own order."""
+    """conda's own paths, in conda's own order."""
     home = Path(own.get("HOME") or Path.home())
     program, active = own.get("CONDA_EXE", ""), own.get("CONDA_PREFIX", "")
     root = own.get("CONDA_ROOT") or (str(Path(program).parent.parent) if program else "")
@@ -201,7 +201,7 @@ def _files(own: Mapping[str, str], system: Path) -> list[Path]:
 
 
 def _within(folder: Path) -> list[Path]:
-    # glob passes over a folder that cannot be read, where pathlib raises: CONDA_PREFIX may be another user's.
+    # glob skips an unreadable folder, where pathlib raises: CONDA_PREFIX may be another user's.
     more = sorted(glob.glob(f"{glob.escape(str(folder))}/condarc.d/*.y*ml"))
     return [folder / ".condarc", folder / "condarc", *map(Path, more)]
 
@@ -210,7 +210,7 @@ def _content(path: Path) -> Mapping[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return {}  # conda itself would refuse to start; here a file that cannot be read says nothing
+        return {}  # conda itself would refuse to start; here an unreadable file counts as empty
     return data if isinstance(data, Mapping) else {}
 
 
@@ -233,7 +233,7 @@ def _switch(value: object) -> bool | None:
 
 
 def _expanded(text: str, own: Mapping[str, str]) -> str:
-    """With variables such as `${TOKEN}` put in, as conda does in its files."""
+    """The text with variables such as `${TOKEN}` replaced, as conda does in its files."""
     return re.sub(r"\$\{(\w+)\}|\$(\w+)", lambda found: own.get(found[1] or found[2], found[0]), text)
 
 
@@ -242,12 +242,12 @@ def _place(channel: Channel) -> str:
 
 
 def _address(given: str) -> str:
-    """Where that is; variables in it, such as `${TOKEN}`, are the node's."""
+    """The address; the node fills in its variables, such as `${TOKEN}`."""
     return Path(given).as_uri() if given.startswith("/") else _expanded(given.rstrip("/"), os.environ)
 
 
 def masked(text: str) -> str:
-    """Addresses in it without names, passwords and tokens."""
+    """The text with names, passwords and tokens removed from its addresses."""
     return _TOKEN.sub("", _USER.sub("", text))
 
 

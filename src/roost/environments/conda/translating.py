@@ -1,5 +1,5 @@
-"""Conda packages under the names and versions that a package index has for them, for places where no channel can be reached.
-Pure; `index_names.toml` is the table of names, `from_index.py` builds with it.
+"""Translates conda packages to the names and versions of a package index, for places that reach no channel. Pure;
+`index_names.toml` is the table of names, `from_index.py` builds with it.
 """
 
 import re
@@ -17,7 +17,7 @@ from roost.environments.base import BuildFailed
 from roost.environments.curated import catalogue, naming
 
 _BARE = re.compile(r"[\w.-]+\s*(?:\[[^\]]*\])?")
-"""A requirement without a version: whatever conda has put there will do."""
+"""A requirement without a version: any version that conda has installed is accepted."""
 _PINNED = re.compile(r"==(\d+(?:\.\d+)*)")
 _ONE = re.compile(r"(={0,2})\s*([\w.!*]+)(?:[=\s]+([\w.*]+))?")
 _LIMIT = re.compile(r"([<>!~=]=?|)\s*(\d[\w.!]*?)(\.?\*)?")
@@ -32,16 +32,17 @@ class Translation:
     recipe: Recipe
     """Without conda packages."""
     replaced: Mapping[str, str]
-    """Conda package, as it is written → the requirement that stands for it."""
+    """Conda package, as it is written → the requirement that replaces it."""
     left_out: tuple[str, ...]
-    """Names of what is no Python package."""
+    """Names of packages that are not Python packages."""
     limits: tuple[str, ...]
-    """What else has to be old enough for a framework of those years: channels know that, an index often does not."""
+    """Other packages that must be old enough for a framework of those years: channels have these limits, an index often has
+    not."""
 
 
 def translate(recipe: Recipe) -> Translation:
-    """BuildFailed for a version that an index could not understand. What the `pip` part names too is taken from there, as pip
-    would replace it."""
+    """BuildFailed for a version that an index cannot express. A package that is also in the `pip` part is taken from there, since
+    pip would replace it."""
     python = recipe.python
     replaced: dict[str, str] = {}
     left_out = []
@@ -66,7 +67,7 @@ def translate(recipe: Recipe) -> Translation:
 
 
 def _limits(lines: Sequence[str]) -> list[str]:
-    """The catalogue's limits for frameworks that are pinned, less those of packages that are given a version."""
+    """The catalogue's limits for pinned frameworks, without packages that have a version."""
     own = {requirements.package(line) for line in lines if not _BARE.fullmatch(line)}
     found = []
     for line in lines:
@@ -79,7 +80,7 @@ def _limits(lines: Sequence[str]) -> list[str]:
 
 
 def index_name(name: str) -> str | None:
-    """What an index calls a conda package; None for what is no Python package."""
+    """The index's name for a conda package; None when it is not a Python package."""
     table = _table()
     known = requirements.package(name) or name
     if known in table["named"]:
@@ -90,14 +91,14 @@ def index_name(name: str) -> str | None:
 
 
 def is_conda_name(name: str) -> bool:
-    """Whether channels are known to have a package of that name."""
+    """True when channels are known to have a package of that name."""
     table = _table()
     known = requirements.package(name)
     return known in (*BASICS, "python") or known in table["named"] or known in table["left_out"]["names"]
 
 
 def in_words(replaced: Mapping[str, str]) -> str:
-    """What came from the index, by the names that are there, each with conda's name where that is another."""
+    """The packages from the index by name, each with conda's name where it differs."""
     words = []
     for spec, line in replaced.items():
         called, name = requirements.package(line), name_of(spec)
@@ -108,9 +109,9 @@ def in_words(replaced: Mapping[str, str]) -> str:
 
 
 def _versions(spec: str) -> str:
-    """The version of a spec as a requirement has it: `=1.2` is `==1.2.*`, one with its build is exact."""
+    """The version of a spec as in a requirement: `=1.2` is `==1.2.*`, a version with its build is exact."""
     text = re.sub(r"\[.*\]$", "", version_of(spec)).strip()
-    text = text.split("|")[-1]  # an index knows no "or": the last alternative is the newest
+    text = text.split("|")[-1]  # an index has no "or": the last alternative is the newest
     one = _ONE.fullmatch(text)
     limits = [_limit(one[1] if not one[3] else "==", one[2])] if one else [_range(part) for part in _parts(text)]
     if any(each is None for each in limits):
@@ -136,7 +137,7 @@ def _range(part: str) -> str | None:
 
 
 def _limit(operator: str, version: str) -> str | None:
-    """One version: exact for `==` and for none, its beginning for `=` and for `1.2.*`."""
+    """One version: exact for `==` and for no operator, a prefix for `=` and for `1.2.*`."""
     if version == "*":
         return ""
     number = version.rstrip("*").rstrip(".")

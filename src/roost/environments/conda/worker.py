@@ -1,6 +1,6 @@
-"""The process in which py-rattler works, `python -m roost.environments.conda.worker FILE`: the request is in the file, standard
-output has a line of JSON for each thing it has to tell, the answer last. It is a process of its own because a solve or a
-download in Rust cannot be interrupted from Python; whoever started it ends it at any moment, and what it leaves is safe.
+"""The process in which py-rattler works, `python -m roost.environments.conda.worker FILE`: it reads the request from the file and
+writes lines of JSON to standard output, the answer last. It is a separate process because Python cannot interrupt a solve or a
+download in Rust; its parent can end it at any moment, and its partial files are safe.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ from roost.environments.conda.progress import Progress, tell
 from roost.environments.conda.settings import masked
 
 _SOON = 2.0
-"""Seconds within which a failure may be looked into by asking once more."""
+"""Seconds for further requests that find the cause of a failure."""
 _PROBE = ".roost"
-"""A file that no channel has: any answer to it says that the channel is there."""
+"""A file that no channel has: any answer means that the channel can be reached."""
 _ANSWERED = re.compile(r"HTTP status (?:client error|server error \((?!502|503|504))|\b(?:401|403|404|405|410)\b")
 _PRIORITIES = {
     "strict": rattler.ChannelPriority.Strict,
@@ -44,7 +44,7 @@ Json = dict[str, Any]
 
 
 async def solve(asked: Json) -> Json:
-    """The packages, as a lock keeps them, each with the place in `channels` of the one it is from."""
+    """The packages in the form of a lock, each with the index of its channel in `channels`."""
     channels = [_channel(each) for each in asked["channels"]]
     away = set(asked["cached"])
     gateway = rattler.Gateway(
@@ -99,7 +99,7 @@ async def install(asked: Json) -> Json:
 
 
 async def fetch(asked: Json) -> Json:
-    """Packages as files in a folder; why those could not be had that are not there then."""
+    """Fetches packages as files to a folder; returns why the missing ones are not available."""
     client = _client(asked)
     away: dict[str, str] = {}
     for package in asked["packages"]:
@@ -120,7 +120,7 @@ async def fetch(asked: Json) -> Json:
 
 
 async def reach(asked: Json) -> Json:
-    """For each channel why it cannot be reached; nothing for those that can."""
+    """For each unreachable channel the reason; nothing for the others."""
     client = _client(asked)
     return {"away": await asyncio.gather(*(_away(client, _channel(each)) for each in asked["channels"]))}
 
@@ -138,7 +138,7 @@ async def _away(client: Client, channel: rattler.Channel) -> str:
 
 
 async def _reason(client: Client, channel: rattler.Channel) -> str:
-    """Why it cannot be reached, down to the last cause, which a plain request does not tell."""
+    """Why it cannot be reached, down to the last cause, which a plain request does not report."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             await rattler.Gateway(cache_dir=Path(folder), client=client).names([channel], [rattler.Subdir("noarch")])
@@ -185,7 +185,7 @@ def _package(record: rattler.RepoDataRecord, places: Mapping[str, int]) -> Json:
 
 
 def _record(package: Json) -> rattler.RepoDataRecord:
-    """What rattler installs, from what a lock keeps and the address of the package's channel."""
+    """rattler's record, from a lock's entry and the address of the package's channel."""
     base = _channel({"url": package["url"], "name": package["channel"]}).base_url
     made = rattler.PackageRecord(
         name=package["name"],
@@ -206,7 +206,7 @@ def _record(package: Json) -> rattler.RepoDataRecord:
 
 
 def _forget_credentials(file: Path) -> None:
-    """rattler notes down where a package came from, with whatever is in the address."""
+    """Removes credentials from rattler's record of a package's address."""
     known = json.loads(file.read_text(encoding="utf-8"))
     shown = {key: masked(known[key]) for key in ("url", "channel") if isinstance(known.get(key), str)}
     if any(known[key] != text for key, text in shown.items()):
@@ -214,7 +214,7 @@ def _forget_credentials(file: Path) -> None:
 
 
 def _check(record: rattler.RepoDataRecord) -> None:
-    """A package in a folder is what its index says; of those that come over the network rattler sees to it."""
+    """Checks a package in a folder against its index; rattler itself checks packages from the network."""
     path = Path(url2pathname(urlsplit(record.url).path))
     if record.url.startswith("file:") and path.is_file():
         _check_file(path, record.sha256, record.url)
@@ -240,7 +240,7 @@ def main() -> None:
         tell(error=str(error).strip(), kind=type(error).__name__)
     else:
         tell(answer=answer)
-    os._exit(0)  # threads of rattler's may still be telling their progress, and must not meet an interpreter that ends
+    os._exit(0)  # rattler's threads may still report progress, and must not meet an interpreter that ends
 
 
 if __name__ == "__main__":

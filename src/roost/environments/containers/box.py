@@ -1,5 +1,5 @@
-"""A box: one container with one program in it, on the engine of this machine. It sees the folders that it is given at their own
-paths, appends both outputs to a file, and leaves a note of its end beside it, so that nothing of that hangs on a connection.
+"""A box: one container with one program in it, on this machine's engine. It has the given folders at their own paths, appends
+both outputs to a file, and writes a note of its end beside it, so that neither depends on a connection.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ from roost.environments.containers.engine import Engine
 
 MARK_LABEL = "roost.mark"
 NOTE = "container.json"
-"""The file that stands in a run's folder from before its first container is made."""
+"""The file in a run's folder that exists before the run's first container."""
 VOLUMES = "ROOST_CONTAINER_VOLUMES"
 """Folders of this node that containers may mount with `-v`, separated by colons; `*` for any."""
 _PAUSE = 1.0
 _GPU = "/dev/nvidiactl"
-# The shell is the container's first process: it outlives the program by the moment that it takes to note how that ended and
-# whether the kernel had to kill for memory. As first process it also ignores the SIGTERM that is meant for the program.
+# The shell is the container's first process: after the program's end it writes the exit code and the kernel's kills for lack of
+# memory. As first process it also ignores the SIGTERM that is meant for the program.
 _SHELL = """
 log=$1 end=$2; shift 2
 "$@" >>"$log" 2>&1
@@ -57,29 +57,30 @@ class Mount:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """What is in a box."""
+    """The content of a box."""
 
     image: str
     argv: Sequence[str]
     environment: Mapping[str, str]
     mounts: Sequence[Mount]
     folder: Path
-    """Where the program starts."""
+    """The folder in which the program starts."""
     log: Path
     end: Path
-    """The note of its end, in a folder that is mounted."""
+    """The file for the note of its end, in a mounted folder."""
     mark: str
-    """Of the run, by which its containers are found again."""
+    """The mark of the run, which finds its containers again."""
     wishes: Wishes = field(default_factory=Wishes)
     hostname: str = ""
-    """Of the node, where a run has several: Open MPI takes nodes of one name for one. Empty for the engine's own choice."""
+    """The node's name, for runs on several nodes: Open MPI treats nodes of the same name as one. Empty for the engine's own
+    choice."""
 
 
 class Box:
-    """Made and started by its constructor. `fd` becomes readable when the program has ended."""
+    """The constructor creates and starts it. `fd` becomes readable when the program has ended."""
 
     def __init__(self, engine: Engine, content: Content) -> None:
-        """CannotStart with the engine's reason; nothing is left then."""
+        """CannotStart with the engine's reason; then nothing is left."""
         self._engine = engine
         self._content = content
         self._code: int | None = None
@@ -96,7 +97,7 @@ class Box:
 
     @property
     def memory_kills(self) -> int:
-        """How often the kernel ended one of its processes for want of memory."""
+        """How often the kernel ended one of its processes for lack of memory."""
         return self._noted()[1]
 
     @property
@@ -108,9 +109,9 @@ class Box:
         return self._code
 
     def end(self, polite: float) -> None:
-        """SIGTERM to every process in it, SIGKILL after so many seconds; returns when it has ended, or cannot be."""
+        """Sends SIGTERM to every process in it, SIGKILL after so many seconds; returns when it has ended or cannot be ended."""
         if self._code is None and polite > 0:
-            with contextlib.suppress(Exception):  # one that is about to end takes no orders
+            with contextlib.suppress(Exception):  # it may be ending already
                 container = self._client.containers.get(self.id)
                 container.exec_run(["/bin/sh", "-c", "kill -TERM -1"], user=self._engine.user)
             self._await(polite)
@@ -120,7 +121,7 @@ class Box:
             self._await(3.0)
 
     def remove(self) -> None:
-        """Takes the ended container away. Safe twice."""
+        """Removes the ended container. Safe twice."""
         with contextlib.suppress(Exception):  # it is gone, or found again by its mark
             self._client.containers.get(self.id).remove(force=True)
         with contextlib.suppress(Exception):
@@ -159,7 +160,7 @@ class Box:
         os.eventfd_write(self.fd, 1)
 
     def _ask(self) -> int:
-        """Waits for the end, by a connection of its own."""
+        """Waits for the end, on its own connection."""
         client = self._engine.client(None)
         try:
             return _signed(int(client.containers.get(self.id).wait()["StatusCode"]))
@@ -180,7 +181,7 @@ class Box:
 
 
 def clear(engine: Engine, mark: str) -> int:
-    """Takes away every container with this mark, running or not; how many."""
+    """Removes every container with this mark, running or not; returns their number."""
     client = engine.client()
     found = client.containers.list(all=True, filters={"label": f"{MARK_LABEL}={mark}"})
     for container in found:
@@ -191,7 +192,7 @@ def clear(engine: Engine, mark: str) -> int:
 
 
 def words(error: Exception) -> str:
-    """What an engine's refusal says, without the library's wrapping."""
+    """The message of an engine's refusal, without the library's wrapping."""
     said = getattr(error, "explanation", None) or error
     return str(said).strip().rstrip(".") + "."
 
@@ -201,7 +202,7 @@ def _is_gone(error: Exception) -> bool:
 
 
 def _signed(code: int) -> int:
-    """A shell says 128 + N of a program that signal N ended."""
+    """A shell reports 128 + N for a program that signal N ended."""
     return 128 - code if 128 < code <= 128 + signal.NSIG and code - 128 in signal.valid_signals() else code
 
 
@@ -250,7 +251,7 @@ def _gpus(request: Callable[..., Any], wanted: str) -> Any:
 
 
 def _volumes(wishes: Wishes, own: Mapping[str, str] = os.environ) -> list[Mount]:
-    """What `-v` asks for, where this node lets it."""
+    """The mounts of `-v`, where this node allows them."""
     allowed = [each for each in own.get(VOLUMES, "").split(":") if each]
     mounts = []
     for source, target, read_only in wishes.volumes:
@@ -260,7 +261,7 @@ def _volumes(wishes: Wishes, own: Mapping[str, str] = os.environ) -> list[Mount]
                 f"The folder {source!r} may not be mounted on this node.",
                 hint=f"Its owner lists what may in {VOLUMES}, separated by colons, and starts Roost again.",
             )
-        # The place that was looked at: a link on its way may lead elsewhere by the time the engine follows it.
+        # The path that was checked: a link in the given path may change before the engine follows it.
         mounts.append(Mount(Path(place), target, read_only))
     return mounts
 

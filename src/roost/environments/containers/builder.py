@@ -1,7 +1,8 @@
-"""The builder for environments in an image: the image is found, fetched or built, and the packages are installed beside it, in a
-prefix that is made by the image's own Python inside a container and mounted into those of runs.
+"""The builder for environments in an image. The image is found, fetched or built; the packages are installed beside it, in a
+prefix that the image's own Python makes inside a container and that is mounted into the containers of runs.
 
-One of Azure's images means a plain Linux: where it cannot be had, the packages are installed natively, and log and lock say so.
+An image of Azure's only means a plain Linux: where it is not available, the packages are installed natively, and log and lock
+record it.
 """
 
 import os
@@ -43,21 +44,21 @@ true
 _FOUND = re.compile(r"python (\d+)\.(\d+)\.(\d+) (/.+)")
 
 Native = Callable[[str], Builder]
-"""The builder of another kind of lock, for what is installed outside the image."""
+"""The builder of another kind of lock, for packages that are installed outside the image."""
 
 
 class _NoPython(BuildFailed):
-    """The image does not have the Python that is wanted."""
+    """The image does not have the requested Python."""
 
 
 class _FromIndex(BuildFailed):
-    """Its conda packages come from a package index, without the Python that a channel would give to be used in any image."""
+    """Its conda packages come from a package index, without a channel's Python, which would run in any image."""
 
     lock: Lock
 
 
 class _Compiled(BuildFailed):
-    """A package has to be compiled by its rules, which are for this machine and not for an image."""
+    """A package must be compiled by its rules, which are for this machine and not for an image."""
 
 
 class ContainerBuilder:
@@ -130,8 +131,8 @@ class ContainerBuilder:
         notes.add(prefix, changes)
 
     def _image(self, engine: Engine, facts: Facts, lock: Lock) -> tuple[Facts, tuple[str, ...]]:
-        """The image of a lock on this engine. One of a Dockerfile that is gone, with no registry or archive that has it, is built
-        again; what is then not as it was locked is said."""
+        """The image of a lock on this engine. An image of a Dockerfile that is gone, and in no registry or archive, is built
+        again; the differences from the lock are reported."""
         images = self._images(engine)
         recipe = self._private.recipe
         dockerfile = recipe.image if recipe and recipe.image and recipe.image.dockerfile else None
@@ -155,7 +156,7 @@ class ContainerBuilder:
         return replace(facts, id=made.id), (note,)
 
     def _fill(self, engine: Engine, facts: Facts, prefix: Path, body: str) -> None:
-        """A virtual environment of the image's Python, with what the body names."""
+        """Makes a virtual environment of the image's Python, with the packages of the body."""
         uv, options, text = self._read(engine, facts, prefix, body)
         arguments = ["venv", "--quiet", "--no-project", "--python", facts.python, str(prefix)]
         uv.run(arguments, Words("Making the environment"), options)
@@ -178,7 +179,7 @@ class ContainerBuilder:
         engine = container_engine.find()
         self._say(f"The container engine is {engine.name} {engine.version}.")
         images = self._images(engine)
-        container_facts.hold(self._home)  # until this process ends: what comes out is installed next
+        container_facts.hold(self._home)  # until this process ends: the result is installed next
         facts = images.obtain(image, recipe.key, self._home)
         notes: tuple[str, ...] = ()
         body, path = "", ""
@@ -215,7 +216,7 @@ class ContainerBuilder:
         )
 
     def _conda(self, recipe: Recipe) -> Lock:
-        """A prefix whose Python comes with it, from conda's channels: it runs in any image with a C library of its years."""
+        """A prefix with its own Python from conda's channels: it runs in any image with a C library of its years."""
         lock = self._native(CONDA).resolve(replace(recipe, notes=()))
         if lock.kind != CONDA:
             failed = _FromIndex(
@@ -249,7 +250,7 @@ class ContainerBuilder:
 
 
 def _nearest(version: str, wanted: str) -> tuple[str, ...]:
-    """What the lock says where the image has another patch of the Python that was named."""
+    """The lock's note when the image has another patch of the named Python."""
     exact = re.fullmatch(r"\d+\.\d+\.\d+", wanted) is not None
     return (f"Python {version}, the image's own, instead of {wanted}.",) if exact and version != wanted else ()
 

@@ -1,5 +1,5 @@
-"""The container engine of this machine: Docker or Podman, found by its socket. Looking costs a few system calls and one
-request; the `docker` library is loaded by those who then use it.
+"""The container engine of this machine: Docker or Podman, found by its socket. The search costs a few system calls and one
+request; the `docker` library is loaded only by callers that then use it.
 """
 
 import http.client
@@ -31,10 +31,10 @@ class NoEngine(BuildFailed):
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that answered. Its clients are for one thread each."""
+    """An engine that answered. Each of its clients is for one thread."""
 
     path: str
-    """Of its socket."""
+    """The path of its socket."""
     name: str
     version: str
 
@@ -43,27 +43,28 @@ class Engine:
         return f"unix://{self.path}"
 
     def client(self, seconds: float | None = _LONG) -> "DockerClient":
-        """`seconds` is how long it may be silent while it works."""
+        """`seconds` is how long the engine may send nothing while it works."""
         import docker  # noqa: PLC0415 - a third of a second, for those who use containers
 
         return docker.DockerClient(base_url=self.url, timeout=seconds)
 
     @cached_property
     def rootless(self) -> bool:
-        """Whether root in a container is this user outside."""
+        """True when root in a container is this user outside."""
         options = ask(self.path, "/info").get("SecurityOptions") or ()
         return any("rootless" in str(option) for option in options)
 
     @property
     def has_detours(self) -> bool:
-        """Whether it gets images by a proxy or mirror of its own, so that only it can tell what is within reach."""
+        """True when it gets images through its own proxy or mirror, so that only the engine can find out which images are
+        reachable."""
         about = ask(self.path, "/info")
         mirrors = (about.get("RegistryConfig") or {}).get("Mirrors")
         return bool(about.get("HttpProxy") or about.get("HttpsProxy") or mirrors)
 
     @property
     def user(self) -> str:
-        """Who a container's processes have to be so that outside they are this process's user."""
+        """The user of a container's processes that is this process's user outside."""
         return "0:0" if self.rootless else f"{os.getuid()}:{os.getgid()}"
 
     def has(self, image: str) -> bool:
@@ -73,13 +74,13 @@ class Engine:
             return False
 
     def variables(self, image: str) -> dict[str, str]:
-        """What an image sets for its programs."""
+        """The variables that an image sets for its programs."""
         config = ask(self.path, f"/images/{quote(image, safe='')}/json").get("Config") or {}
         return dict(each.partition("=")[::2] for each in config.get("Env") or ())
 
 
 def find(own: Mapping[str, str] = os.environ) -> Engine:
-    """The engine; NoEngine says which socket does not answer, and what to do."""
+    """The engine; NoEngine names the socket that does not answer, and the next step."""
     silent, known = [], places(own)
     for path in known:
         try:
@@ -96,7 +97,7 @@ def find(own: Mapping[str, str] = os.environ) -> Engine:
 
 
 def places(own: Mapping[str, str]) -> list[str]:
-    """Sockets where an engine may be: the one that is named, else Docker's and Podman's, of the machine and of this user."""
+    """Sockets where an engine may listen: the named one, else Docker's and Podman's, of the machine and of this user."""
     for variable in ("DOCKER_HOST", "CONTAINER_HOST"):
         named = own.get(variable, "")
         if named.startswith("unix://"):
@@ -128,7 +129,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 def ask(path: str, route: str) -> Mapping[str, Any]:
-    """One question without any library; OSError when nobody answers it."""
+    """One request without any library; OSError when there is no answer."""
     connection = _Connection(path)
     try:
         connection.request("GET", route)

@@ -1,4 +1,5 @@
-"""What is known of the image of an environment: in its lock, in its prefix, and which images of an engine are needed no more."""
+"""The facts about an environment's image, in its lock and in its prefix; and the images of an engine that are no longer
+needed."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,32 +10,32 @@ from roost.environments.containers.engine import Engine
 from roost.machine import locks
 
 FACTS = "image.json"
-"""The file in a prefix that says in which image it is used."""
+"""The file in a prefix that names its image."""
 HOME_LABEL = "roost.home"
 _USE = ".images.use"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """An image that was found, and how other nodes get it; kept in the lock."""
+    """An image that was found, and how other nodes get it; stored in the lock."""
 
     id: str
     reference: str = ""
     digest: str = ""
-    """Its name in a registry for ever: repository@sha256:…; empty for one that is only here."""
+    """Its permanent name in a registry: repository@sha256:…; empty for an image that is only here."""
     archive: str = ""
-    """Blob of it all, where there is one."""
+    """Blob of the whole image, if there is one."""
     python: str = ""
     """The Python in it that is used."""
     prefix: bool = False
-    """Whether packages are installed beside it; else its Python runs as it is."""
+    """True when packages are installed beside it; else its Python runs as it is."""
     registry: str = ""
     username: str = ""
     secret: str = ""
 
 
 def body(facts: Facts, rest: str) -> str:
-    """Of a lock: the image first, then what is installed beside it."""
+    """The body of a lock: the image first, then the packages beside it."""
     return f"{json.dumps(asdict(facts))}\n{rest}"
 
 
@@ -61,19 +62,19 @@ def write(prefix: Path, facts: Facts) -> None:
 
 
 def home_label(home: Path) -> str:
-    """Of this home alone: several may share one engine."""
+    """Unique to this home: several homes may share one engine."""
     return str(home.resolve())
 
 
 def hold(home: Path) -> int:
-    """Keeps the images of this home from being dropped as long as this descriptor is open, which a process's end sees to: from
-    before one is built or fetched until a prefix says that it needs it. Waits for a drop that has begun."""
+    """Protects the images of this home from `drop` while this descriptor is open; the end of the process closes it. Held from
+    before a build or fetch until a prefix names the image. Waits for a drop that has begun."""
     return locks.hold(_use_file(home), shared=True)
 
 
 def unused(engine: Engine, home: Path) -> list[tuple[str, int]]:
-    """Images that were built for this home and that none of its prefixes needs any more: id and bytes. None while one is built,
-    for nobody knows yet which of them it will be."""
+    """Images that were built for this home and that none of its prefixes needs: id and bytes. Empty during a build, since its
+    image is not known yet."""
     with locks.tried(_use_file(home)) as settled:
         if not settled:
             return []
@@ -87,8 +88,8 @@ def unused(engine: Engine, home: Path) -> list[tuple[str, int]]:
 
 
 def drop(engine: Engine, home: Path, image: str) -> bool:
-    """Deletes an image, unless a container or by now a prefix has it, or one is being built."""
-    with locks.tried(_use_file(home)) as settled:  # no image is on its way into a prefix, and none sets out meanwhile
+    """Deletes an image, unless a container or a prefix uses it, or an image is being built."""
+    with locks.tried(_use_file(home)) as settled:  # so no image is about to be used by a new prefix
         if not settled or image in _needed(home):
             return False
         client = engine.client()

@@ -1,7 +1,7 @@
-"""Images on this machine's engine: found, pulled or built once, named by id, brought to other nodes, and collected.
+"""Images on this machine's engine: finds, pulls or builds each once, names it by id, and brings it to other nodes.
 
-An image that came from a registry is fetched from there by its digest on every node. One that is only here (built from a
-Dockerfile, or made by hand) is pushed to the registry that `ROOST_IMAGE_REGISTRY` names, or travels as an archive (a blob).
+An image from a registry is fetched from there by its digest on every node. An image that is only here (built from a Dockerfile,
+or made by hand) is pushed to the registry that `ROOST_IMAGE_REGISTRY` names, or sent as an archive (a blob).
 """
 
 import contextlib
@@ -38,13 +38,13 @@ _PUSHED = re.compile(r"digest: (sha256:[0-9a-f]{64})")
 
 
 class OutOfReach(BuildFailed):
-    """An image can neither be found here nor fetched."""
+    """An image is not here and cannot be fetched."""
 
     code = "image_out_of_reach"
 
 
 class Images:
-    """Of one engine, for one builder."""
+    """The images of one engine, for one builder."""
 
     def __init__(self, engine: Engine, say: Say, meanwhile: Meanwhile, private: Private) -> None:
         self._engine = engine
@@ -52,10 +52,10 @@ class Images:
         self._meanwhile = meanwhile
         self._private = private
         self._sure = True
-        """Whether a digest is known to be a registry's: Podman gives one to images that were never in any."""
+        """True when a digest is known to be a registry's: Podman also gives one to images that were never in a registry."""
 
     def obtain(self, image: Image, key: str, home: Path) -> Facts:
-        """The image that is asked for, found or fetched or built; BuildFailed or OutOfReach."""
+        """The requested image, found, fetched or built; BuildFailed or OutOfReach."""
         with self._client() as client:
             wanted = Facts(id="", registry=image.registry, username=image.username, secret=image.secret)
             if image.dockerfile:
@@ -72,7 +72,7 @@ class Images:
             return replace(wanted, id=found.id, reference=image.reference, digest=digest)
 
     def share(self, facts: Facts, scratch: Path) -> Facts:
-        """The image where other nodes find it; as it is when that is the case already, or nobody asked for it."""
+        """The image at a place that other nodes can reach; unchanged when that is so already, or is not requested."""
         if facts.digest and self._sure:
             return facts
         address = os.environ.get(REGISTRY, "").strip("/")
@@ -83,7 +83,7 @@ class Images:
         return facts
 
     def restore(self, facts: Facts, scratch: Path) -> None:
-        """The image of a lock on this engine, fetched if it is not here; it is that very image or OutOfReach."""
+        """Brings the image of a lock to this engine if it is not here; it is exactly that image, or OutOfReach."""
         with self._client() as client:
             if _look(client, facts.id) is not None:
                 return
@@ -105,7 +105,7 @@ class Images:
                 )
 
     def keep(self, facts: Facts, kept: KeptFiles, scratch: Path) -> None:
-        """The image of a lock, which is on this engine, as files of its own."""
+        """Stores the image of a lock, which is on this engine, as files."""
         if archived.is_kept(kept):
             return
         self._say(f"Keeping the image {facts.id[:19]}.")
@@ -131,7 +131,7 @@ class Images:
             client.close()
 
     def _watched(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """What an engine tells, while whoever builds may be told to stop: an engine is silent for minutes."""
+        """The engine's messages. The builder can be stopped meanwhile, since an engine may send nothing for minutes."""
         waiting: queue.Queue[Mapping[str, Any] | Exception | None] = queue.Queue()
 
         def read() -> None:
@@ -182,7 +182,7 @@ class Images:
         return value
 
     def _build(self, client: "DockerClient", image: Image, key: str, home: Path) -> str:
-        """The id of what a Dockerfile makes; what the engine says is told."""
+        """The id of the image that a Dockerfile makes; logs the engine's messages."""
         if image.username:
             with _plain_errors(f"The registry {image.registry or _HUB} refuses {image.username!r}"):
                 client.login(image.username, self._password(_credentials(image)), registry=image.registry or None)
@@ -242,7 +242,7 @@ class Images:
 
 
 def registry_of(reference: str) -> str:
-    """The host of an image's registry; empty for a name that only the engine itself can know."""
+    """The host of an image's registry; empty for a name that only the engine can resolve."""
     first, slash, _ = reference.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):
         return "" if first == "localhost" else first
@@ -250,7 +250,7 @@ def registry_of(reference: str) -> str:
 
 
 def _digest(reference: str, known: Sequence[str]) -> str:
-    """Of the names by which registries have an image for ever, that of its own; empty when it is on this engine alone."""
+    """An image's permanent name in a registry, preferably in its own repository; empty when only this engine has it."""
     found = [each for each in known if not each.startswith("localhost/")]
     last = reference.rpartition("/")[2]
     repository = reference.partition("@")[0].removesuffix(f":{last.partition(':')[2]}") if ":" in last else reference
@@ -259,7 +259,7 @@ def _digest(reference: str, known: Sequence[str]) -> str:
 
 
 def _knock(host: str, own: Mapping[str, str] = os.environ) -> None:
-    """That somebody is there at all: an engine may try for minutes. Behind a proxy only the engine can tell."""
+    """Checks that the host answers: an engine may try for minutes. Behind a proxy only the engine can find out."""
     if any(own.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return
     name, _, port = host.partition(":")

@@ -1,5 +1,5 @@
-"""Programs in containers of an image while an environment is built: uv above all, with the pip settings of this machine. What
-they say is told line by line, without addresses; nothing outlives the call.
+"""Runs programs in containers of an image during a build: mainly uv, with the pip settings of this machine. Their output is
+logged line by line, without addresses; nothing outlives the call.
 """
 
 import json
@@ -24,8 +24,8 @@ _KEPT = re.compile(r"UV_|SSL_CERT_FILE$|SSL_CLIENT_CERT$|NO_COLOR$|(https?|all|n
 
 
 class Workshop:
-    """For one builder. `environment` is set in every container, its first value is the run's mark; of `scratch`, the run's
-    folder, the containers see a part that is made for them, at its own path."""
+    """For one builder. `environment` is set in every container; its first value is the run's mark. Of the run's folder `scratch`,
+    the containers see one part, made for them, at its own path."""
 
     def __init__(self, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str], scratch: Path) -> None:
         self._say = say
@@ -47,9 +47,9 @@ class Workshop:
         hint: Hint | None = None,
         folder: Path | None = None,
     ) -> list[str]:
-        """What the program said; BuildFailed with the last of it when it fails."""
+        """The program's output; BuildFailed with its last lines when it fails."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Whoever cleans up after this process must know that there may be containers.
+        # The cleanup after this process must find out that there may be containers.
         (self._scratch / NOTE).write_text(json.dumps({"engine": engine.path}), encoding="utf-8")
         content = Content(
             image=image,
@@ -84,7 +84,7 @@ class Workshop:
 
 
 class BoxedUv(Uv):
-    """uv inside an image: it sees its small files, its cache, the prefix, and what its settings name of this machine."""
+    """uv inside an image: it sees its small files, its cache, the prefix, and this machine's paths in its settings."""
 
     def __init__(self, workshop: Workshop, engine: Engine, image: str, cache: Path, private: Private, say: Say) -> None:
         super().__init__(say, _nothing, {}, workshop.folder, private)
@@ -92,7 +92,7 @@ class BoxedUv(Uv):
         self._workshop = workshop
         self._engine = engine
         self._image = image
-        # What uv compiles fits the image's own libraries only: every image has a cache of its own.
+        # uv's compiled files fit only the libraries of one image, so every image has its own cache.
         self._cache = cache / image.removeprefix("sha256:")[:16]
         self.prefix: Path | None = None
 
@@ -110,7 +110,7 @@ class BoxedUv(Uv):
             **{name: value for name, value in self.environment.items() if _KEPT.match(name)},
             **cache_at(self._cache),
             **(variables or {}),
-            "UV_LINK_MODE": "copy",  # cache and prefix are two mounts, and no hard link goes from one to another
+            "UV_LINK_MODE": "copy",  # cache and prefix are two mounts, and hard links cannot cross mounts
             "HOME": "/tmp",  # noqa: S108 - inside the container
         }
         given = {name: value for name, value in given.items() if value}
@@ -126,7 +126,7 @@ class BoxedUv(Uv):
 
 
 class _Told:
-    """A file that grows, told line by line."""
+    """A growing file, logged line by line."""
 
     def __init__(self, path: Path, say: Say, words: Words, scrub: Callable[[str], str]) -> None:
         self.lines: list[str] = []
@@ -159,13 +159,13 @@ def _nothing() -> None:
 
 
 def _places(values: Iterable[str], but: Path) -> list[Path]:
-    """Files and folders of this machine that settings name: they have to be in the container too."""
+    """Files and folders of this machine that settings name: they must be in the container too."""
     found: dict[Path, None] = {}
     for value in values:
         for word in re.split(r"[\s,]+", value):
             path = Path(word.removeprefix("file://"))
             if word.startswith("file://") and os.path.isdir(path):
-                path = path.parent  # an index: what it lists may lie beside it
+                path = path.parent  # an index: the files that it lists may be beside it
             if path.is_absolute() and len(path.parts) > 2 and path != but and os.path.exists(path):
                 found[path] = None
     return [each for each in found if not any(other in each.parents for other in found)]

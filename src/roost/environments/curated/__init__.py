@@ -1,5 +1,5 @@
-"""Curated environments: a catalogue of specs (the .toml files here), and names of Azure's that lead to them by pattern.
+"""Curated environments: a catalogue of specs (the .toml files here), and Azure's names, which are matched to them by pattern.
 
-`naming.py` reads a name, `catalogue.py` the files, `machine.py` what this machine can do; `resolve` in `resolving.py` puts
-them together, with a line for whatever is not as the name says. No index and no network is asked.
+`naming.py` reads a name, `catalogue.py` the files, `machine.py` the abilities of this machine; `resolve` in `resolving.py`
+combines them, with a note for each difference from the name. It uses no index and no network.
 """

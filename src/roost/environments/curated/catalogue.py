@@ -1,4 +1,4 @@
-"""The catalogue's files as records: one framework a file, with its releases; and the names that are listed."""
+"""The catalogue's files as records: one framework per file, with its releases; and the listed names."""
 
 import tomllib
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ class Release:
 
     text: str
     python: str
-    """The Python it is given unless the name says another: that of its years."""
+    """The default Python, from the years of the release; a name can choose another."""
     pythons: tuple[str, ...]
-    """Those that have wheels of it."""
+    """The Pythons that have wheels of it."""
     companions: tuple[str, ...]
-    """Requirements that belong to it; one of a name that every release has too stands in its place."""
+    """Its own requirements; one replaces the common requirement for the same package."""
     horovod: str
-    """The Horovod of its year; empty for none that is known to build against it."""
+    """The Horovod of its year; empty when none is known to build against it."""
     tried: bool
-    """Whether that pair was compiled and used; if not, it stands here by what the releases say of themselves."""
+    """True when that pair was compiled and used; else it follows from what the releases state."""
 
     @property
     def version(self) -> Version:
@@ -37,27 +37,27 @@ class Release:
 class Framework:
     title: str
     pattern: str
-    """What its names have behind `AzureML-`."""
+    """The pattern of its names after `AzureML-`."""
     default: str
-    """The version of a name that says none."""
+    """The version for a name without one."""
     packages: tuple[tuple[Version, str, str], ...]
-    """From which version on it is which package: for processors alone, for GPUs."""
+    """The package name from each version on: for CPU only, for GPUs."""
     companions: tuple[str, ...]
     caps: tuple[tuple[Version, tuple[str, ...]], ...]
-    """Below which version it needs which limits."""
+    """The limits that versions below this one need."""
     releases: tuple[Release, ...]
     """Oldest first."""
     aliases: Mapping[str, str]
     """Versions that names write in another way."""
     horovod: Version
-    """Below which version names promise Horovod; empty where there is no Horovod for it."""
+    """Names of versions below this one promise Horovod; empty when there is no Horovod for it."""
     gpu_note: str
-    """What is to be said where the packages for GPUs are taken; empty for nothing."""
+    """The note for the use of the GPU packages; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """An environment whose name says no version."""
+    """An environment whose name has no version."""
 
     title: str
     pattern: str
@@ -67,7 +67,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """Names of Azure's that stand for what Roost does not have."""
+    """Azure's names of environments that Roost does not have."""
 
     pattern: str
     why: str
@@ -91,7 +91,7 @@ def refused() -> tuple[Refused, ...]:
 
 @cache
 def names() -> tuple[str, ...]:
-    """Those that are listed."""
+    """The listed names."""
     return tuple(_read("names")["names"])
 
 

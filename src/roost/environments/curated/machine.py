@@ -1,4 +1,4 @@
-"""What this machine can do, as far as a curated environment depends on it: looked at once a process."""
+"""The abilities of this machine that a curated environment depends on: determined once per process."""
 
 import os
 import shutil
@@ -13,10 +13,10 @@ _GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     pythons: tuple[str, ...]
-    """Minor versions of the Pythons that are there."""
+    """Minor versions of the installed Pythons."""
     gpu: bool
     mpi: bool
-    """Whether what Horovod is built with is there: a compiler, and Open MPI's."""
+    """True when the build tools of Horovod are installed: a compiler, and Open MPI's."""
 
 
 def has_gpu() -> bool:

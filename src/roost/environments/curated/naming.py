@@ -1,4 +1,4 @@
-"""What a curated environment's name says: framework, version, Python, GPU or not. Pure."""
+"""The parts of a curated environment's name: framework, version, Python, GPU or not. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Name:
-    """The parts of a name; empty for what it does not say."""
+    """The parts of a name; empty for a part that it does not have."""
 
     text: str
-    """All of it behind `AzureML-`, in lower case."""
+    """The whole name after `AzureML-`, in lower case."""
     python: str
     gpu: bool | None
     horovod: bool | None
-    """True when it says so; None for names whose environments had Horovod in their day, those for training before ACPT."""
+    """True when the name has it; None for names whose environments had Horovod at the time: those for training before ACPT."""
 
 
 def is_curated(name: str) -> bool:
-    """Whether a name can only be a curated one's."""
+    """True when only a curated environment can have the name."""
     return name.lower().startswith(PREFIX)
 
 
@@ -42,11 +42,11 @@ def parse(name: str) -> Name:
 
 
 def split(text: str, pattern: str) -> str | None:
-    """The version that a name gives behind a framework's pattern, empty for none; None for another framework's name."""
+    """The version after a framework's pattern in a name, empty for none; None for another framework's name."""
     found = re.match(rf"(?:{pattern})-?(\d+(?:\.\d+)*)?(?=-|$)", text)
     return None if found is None else found.groups()[-1] or ""
 
 
 def version(text: str) -> Version:
-    """Numbers to compare by."""
+    """Numbers for comparison."""
     return tuple(int(part) for part in re.findall(r"\d+", text))

@@ -1,4 +1,4 @@
-"""From a name and a machine to exact requirements, with a line for whatever is not as the name says. Pure."""
+"""From a name and a machine to exact requirements, with a note for each difference from the name. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from roost.environments.curated.machine import Machine
 from roost.environments.curated.naming import Name, Version, parse, split, version
 
 VERSION = "1"
-"""Of every curated environment: what stands behind a name changes with Roost's own version, and is kept with each run."""
+"""The version of every curated environment: its content changes with Roost's own version, and is stored with each run."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curated:
-    """What stands behind a name on a machine."""
+    """The environment of a name on a machine."""
 
     name: str
     title: str
@@ -25,11 +25,11 @@ class Curated:
     python: str
     requirements: tuple[str, ...]
     notes: tuple[str, ...]
-    """What is not as the name says, a sentence each."""
+    """The differences from the name, a sentence each."""
 
 
 def resolve(name: str, machine: Machine | None = None) -> Curated:
-    """NotFound, with the way on, for a name that leads nowhere. With no machine known, the catalogue alone decides."""
+    """NotFound, with the next step, for an unknown name. Without a machine, the catalogue alone decides."""
     said = parse(name)
     for kind in catalogue.kinds():
         if split(said.text, kind.pattern) is not None:
@@ -59,7 +59,7 @@ def _of_framework(name: str, said: Name, framework: Framework, wanted: str, mach
     gpu = _gpu(said, framework, known, machine, notes)
     package = next(each for each in reversed(framework.packages) if known >= each[0])[2 if gpu else 1]
     companions = _joined(framework.companions, release.companions)
-    if exact != release.text:  # what was pinned belongs to the release that is known: the resolver finds what fits
+    if exact != release.text:  # pins belong to the known release: the resolver finds versions that fit this one
         companions = [_NAME.match(each)[0] if "==" in each else each for each in companions]  # type: ignore[index]
     horovod = _horovod(said, framework, release, exact, machine, notes)
     limits = [limit for below, packages in framework.caps if known < below for limit in packages]
@@ -77,7 +77,7 @@ def _of_framework(name: str, said: Name, framework: Framework, wanted: str, mach
 
 
 def _release(framework: Framework, wanted: str, notes: list[str]) -> tuple[Release, str]:
-    """The release that stands for a version, and the version itself: its own, or one beside it that can be had as well."""
+    """The release for a version, and the version itself: the release's own, or a nearby one that is also available."""
     wanted = framework.aliases.get(wanted, wanted)
     asked = version(wanted)
     same = [each for each in framework.releases if each.version[: len(asked)] == asked]
@@ -99,7 +99,7 @@ def _release(framework: Framework, wanted: str, notes: list[str]) -> tuple[Relea
 
 
 def _python(wanted: str, possible: Sequence[str], machine: Machine | None, notes: list[str]) -> str:
-    """The Python that is nearest to the one wanted, of those that have wheels and, where that is known, are there."""
+    """The Python nearest to the requested one, of those that have wheels and, if the machine is known, are installed."""
     chosen = wanted
     if possible and wanted not in possible:
         chosen = _nearest(wanted, possible)
@@ -109,7 +109,7 @@ def _python(wanted: str, possible: Sequence[str], machine: Machine | None, notes
         return chosen
     others = [each for each in there if not possible or each in possible]
     if not others:
-        return chosen  # the build says what is there
+        return chosen  # the build reports the installed ones
     nearest = _nearest(chosen, others)
     notes.append(f"There is no Python {chosen} on this machine; the nearest that has packages is {nearest}.")
     return nearest
@@ -122,7 +122,7 @@ def _nearest(wanted: str, choices: Sequence[str]) -> str:
 
 
 def _gpu(said: Name, framework: Framework, known: Version, machine: Machine | None, notes: list[str]) -> bool:
-    """Whether the packages for GPUs are taken: where the name says so, and this machine has one or is not known."""
+    """True when the GPU packages are used: the name requests them, and this machine has a GPU or is unknown."""
     has = machine.gpu if machine is not None else said.gpu is not False
     cpu, gpu = next(each for each in reversed(framework.packages) if known >= each[0])[1:]
     if said.gpu and not has and cpu != gpu:
@@ -135,8 +135,7 @@ def _gpu(said: Name, framework: Framework, known: Version, machine: Machine | No
 def _horovod(
     said: Name, framework: Framework, release: Release, exact: str, machine: Machine | None, notes: list[str]
 ) -> str:
-    """The Horovod that goes with it, the same for all patches of a release; empty, with the reason, where there should be one and
-    is none."""
+    """The Horovod for it, the same for all patches of a release; empty, with a note, when there should be one and is none."""
     promised = release.version < framework.horovod if said.horovod is None else said.horovod
     if not framework.horovod or not promised:
         return ""
@@ -162,13 +161,13 @@ def _horovod(
 
 
 def _joined(common: Sequence[str], own: Sequence[str]) -> list[str]:
-    """Both; of a package that both name, the release's own line."""
+    """Both lists; for a package in both, the release's own line."""
     given = {_package(each) for each in own}
     return [*own, *(each for each in common if _package(each) not in given)]
 
 
 def _limited(requirements: Sequence[str], limits: Sequence[str]) -> list[str]:
-    """With the limits in place of lines that name no version; the rest of the limits behind them."""
+    """The requirements with limits instead of lines that have no version; the remaining limits follow."""
     left: dict[str, str] = {}
     for limit in limits:
         left.setdefault(_package(limit), limit)  # the first is the narrowest

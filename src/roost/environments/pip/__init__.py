@@ -1,1 +1,1 @@
-"""Pip packages: locked and installed by uv (`builder.py`), compiled here where no wheel is (`compiling.py`, `wheels.py`)."""
+"""Pip packages: locked and installed by uv (`builder.py`), compiled here when there is no wheel (`compiling.py`, `wheels.py`)."""

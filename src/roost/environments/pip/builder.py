@@ -1,7 +1,7 @@
 """The builder for pip packages: uv resolves to exact versions with hashes, and installs them into a virtual environment.
 
-`compile` and `fill` are for other builders too: the lines of a lock for an interpreter, and a prefix filled with them. Packages
-that are known to need it are compiled here (`compiling.py`, `wheels.py`), after all others are there.
+Other builders also use `compile` (the lines of a lock for an interpreter) and `fill` (installs them into a prefix). Packages that
+are known to need it are compiled here (`compiling.py`, `wheels.py`), after all others are installed.
 """
 
 import os
@@ -28,8 +28,8 @@ from roost.environments.running import Silent, Words
 
 
 class UvBuilder:
-    """See `base.Builder`. `environment` is added to this process's own for whatever is started; small files are in `scratch`,
-    which goes with whoever gave it; compiled wheels are kept in `home`; `private` is what the user has beside a lock."""
+    """See `base.Builder`. `environment` is added to this process's own for every program it starts. Small files are in `scratch`,
+    which the caller deletes; compiled wheels are in `home`; `private` is the user's input beside a lock."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class UvBuilder:
         self._compiler = wheels.Compiler(Path(cache), self._uv, scratch)
 
     def resolve(self, recipe: Recipe, limits: Sequence[str] = ()) -> Lock:
-        """`limits` hold for packages that are needed, and bring none."""
+        """`limits` apply to packages that are needed anyway, and add none."""
         chosen = pythons.choose(recipe.python)
         note = pythons.note(chosen, recipe.python)
         self._say(note or f"Python {chosen.text}.")
@@ -63,8 +63,8 @@ class UvBuilder:
         present: Mapping[str, str] | None = None,
         limits: Sequence[str] = (),
     ) -> str:
-        """The lines as exact versions with hashes for that interpreter, options first. `present` are packages, with versions,
-        that are there already: what is compiled may be for one of them."""
+        """The lines as exact versions with hashes for that interpreter, options first. `present` are installed packages with
+        versions: a package may be compiled against one of them."""
         given, lines = pip_options.split(requirements)
         options = pip_options.read(given, self._uv.environment, lines=lines)
         asked = [line for line in lines if line not in BASICS] or lines
@@ -76,7 +76,7 @@ class UvBuilder:
         return "".join(f"{line}\n" for line in kept) + body + "".join(f"{plan.line}\n" for plan in plans)
 
     def compile_beside(self, requirements: Sequence[str], python: str, present: Mapping[str, str]) -> str:
-        """As `compile`, without what the interpreter has already in a version that will do, as pip would leave it."""
+        """As `compile`, without packages that the interpreter already has in a fitting version, which pip would leave too."""
         given, lines = pip_options.split(requirements)
         options = pip_options.read(given, self._uv.environment, lines=lines)
         missing = self._uv.missing(lines, python, options, self._rules.metadata())
@@ -103,7 +103,7 @@ class UvBuilder:
         self.keep(prefix, lock.body, kept)
 
     def keep(self, prefix: Path, body: str, kept: KeptFiles) -> None:
-        """Keeps the files of what a body names, which is in that prefix."""
+        """Stores the files of a body's packages, which are in that prefix."""
         python = prefix / "bin" / "python"
         options, text, plans = self._read(body)
         site = wheels.Site(python, text, self._uv.environment, machine.has_gpu())
@@ -114,7 +114,7 @@ class UvBuilder:
         for plan in plans:
             if kept.below(COMPILED, plan.package):
                 continue
-            try:  # it is in the cache, unless that was emptied since
+            try:  # it is in the cache, unless the cache was emptied since
                 self._compiler.check(plan, site)
                 wheel = self._compiler.ensure(plan, site, options)
             except BuildFailed as failed:
@@ -123,7 +123,7 @@ class UvBuilder:
             kept.add(f"{COMPILED}/{wheels.key(plan, site)}/{wheel.name}", wheel)
 
     def fill(self, prefix: Path, body: str) -> None:
-        """Installs what a body names into a prefix that has its Python."""
+        """Installs the packages of a body into a prefix that has its Python."""
         python = prefix / "bin" / "python"
         options, text, plans = self._read(body)
         if self._uv.private.kept is not None:
@@ -139,7 +139,7 @@ class UvBuilder:
             self._uv.run(arguments, Words("Installing"), options)
 
     def _read(self, body: str) -> tuple[Options, str, list[compiling.Plan]]:
-        """Options of a lock's body with their passwords, its other lines, and what is compiled."""
+        """The options of a lock's body with their passwords, its other lines, and the plans for compiling."""
         kept, lines = pip_options.split(body.splitlines())
         known, _ = pip_options.split(self._uv.private.requirements)
         options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment, lines=lines)
@@ -151,7 +151,7 @@ class UvBuilder:
         return compiling.load(Path(os.environ.get("ROOST_BUILD_RULES") or self._home / compiling.OWN_RULES))
 
     def _plans(self, body: str, python: str, options: Options, present: Mapping[str, str]) -> list[compiling.Plan]:
-        """How those are compiled that have to be; what is there while they are is locked as well."""
+        """The plans for packages that must be compiled; the packages that a build needs are locked as well."""
         pins = compiling.pins(body)
         found = []
         for package in sorted(set(pins) & set(self._rules.packages)):
@@ -165,7 +165,7 @@ class UvBuilder:
         return found
 
     def _has_wheel(self, package: str, version: str, python: str, options: Options) -> bool:
-        """Whether one that an index has is taken instead of compiling."""
+        """True when an index has a wheel that is used instead of compiling."""
         if {package, ":all:"} & set(options.only_binary):
             return True
         if not self._rules.takes_wheels(package):
@@ -179,7 +179,7 @@ class UvBuilder:
 
 
 def _named(line: str) -> str:
-    """The package that a requirement is for."""
+    """The package of a requirement."""
     return compiling.canonical(re.split(r"[\s\[@=<>!~;]", line, maxsplit=1)[0])
 
 

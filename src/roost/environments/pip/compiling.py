@@ -1,5 +1,5 @@
-"""What packages need that have to be compiled: rules, which are data (compiled.toml), and the plan that follows for one
-environment. Pure, apart from reading the files; `wheels.py` carries a plan out.
+"""Packages that must be compiled: rules, which are data (compiled.toml), and the resulting plan for one environment. Pure, apart
+from reading the files; `wheels.py` executes a plan.
 """
 
 import json
@@ -23,38 +23,39 @@ _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """Something of the machine that a compiler needs."""
+    """A part of the machine that a compiler needs."""
 
     program: str
-    """It is there when this program is."""
+    """It is present when this program is."""
     install: str
-    """The command that brings it."""
+    """The command that installs it."""
     what: str
     packages: tuple[str, ...] = ()
-    """Any of these in the environment brings it too."""
+    """Any of these packages in the environment provides it too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How one package of one environment is compiled. It stands in the lock, so that a lock is built the same years later."""
+    """How one package of one environment is compiled. It is part of the lock, so that the lock is built the same way years
+    later."""
 
     package: str
     version: str
     against: tuple[str, ...] = ()
-    """The frameworks of the environment that it is compiled for, as `name==version`."""
+    """The environment's frameworks that it is compiled for, as `name==version`."""
     build: tuple[str, ...] = ()
-    """What is there while it is compiled, beside the environment: locked, with hashes."""
+    """The packages that are installed for the build, beside the environment: locked, with hashes."""
     needs: tuple[Need, ...] = ()
     """What the machine must have."""
     variables: Mapping[str, str] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
     flags: str = ""
-    """For the C++ compiler, behind its own."""
+    """For the C++ compiler, after its own flags."""
     runpath: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
-    """Names of modules, `module.name`, that are None to the build's Pythons on a node without a GPU."""
+    """Names in modules, `module.name`, that are None in the build's Pythons on a node without a GPU."""
     unless: tuple[str, ...] = ()
-    """Beginnings of variables of the node with which nothing is hidden."""
+    """Prefixes of the node's variables that switch the hiding off."""
 
     @property
     def name(self) -> str:
@@ -62,20 +63,20 @@ class Plan:
 
     @property
     def line(self) -> str:
-        """As it stands in a lock's body: a comment to everybody else."""
+        """The plan's line in a lock's body: a comment for other programs."""
         facts = {key: value for key, value in asdict(self).items() if value}
         return _LINE + json.dumps(facts, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """All that is known, the machine's own before Roost's."""
+    """All rules; the machine's own come before Roost's."""
 
     packages: Mapping[str, Mapping[str, Any]]
     needs: Mapping[str, Need]
 
     def metadata(self) -> str:
-        """What uv is told of these packages (a `uv.toml`), so that their own code is not asked."""
+        """Metadata of these packages for uv (a `uv.toml`), so that uv need not run their code."""
         entries = []
         for name, package in sorted(self.packages.items()):
             if "requires" in package:
@@ -87,16 +88,17 @@ class Rules:
         return "\n".join(entries)
 
     def takes_wheels(self, package: str) -> bool:
-        """Whether one that an index has is as good as one that is compiled here."""
+        """True when an index's wheel is as good as one that is compiled here."""
         return bool(self.packages[package].get("wheels"))
 
     def always(self, lines: Iterable[str]) -> list[str]:
-        """Packages of requirement lines that are compiled wherever they are asked for."""
+        """The packages in requirement lines that are always compiled."""
         named = (canonical(found[0]) for found in map(_NAME.match, lines) if found)
         return [name for name in named if name in self.packages and not self.takes_wheels(name)]
 
     def plan(self, package: str, pins: Mapping[str, str]) -> Plan:
-        """For one package of an environment with these pins; its `build` is not locked yet. BuildFailed names what is missing."""
+        """The plan for one package of an environment with these pins; its `build` is not locked yet. BuildFailed names a missing
+        part."""
         known = self.packages[package]
         version = pins[package]
         rule = next((each for each in known.get("rule", ()) if fits(version, each.get("versions", ""))), None)
@@ -124,7 +126,7 @@ class Rules:
 def _frameworks(
     package: str, known: Mapping[str, Any], rule: Mapping[str, Any], pins: Mapping[str, str], variables: dict[str, str]
 ) -> tuple[list[str], list[str]]:
-    """Those that are there and the compiler's flags for them; their variables are added."""
+    """The frameworks that are present, and the compiler's flags for them; adds their variables to `variables`."""
     words = rule.get("frameworks", ())
     against: list[str] = []
     flags: list[str] = []
@@ -145,7 +147,7 @@ def _frameworks(
 
 
 def load(*own: Path) -> Rules:
-    """Roost's rules, and those of further files; what is not there is skipped. InvalidInput names a file that is wrong."""
+    """Roost's rules and those of further files; missing files are skipped. InvalidInput names a wrong file."""
     packages: dict[str, Mapping[str, Any]] = {}
     needs: dict[str, Need] = {}
     for path in (RULES, *own):
@@ -175,7 +177,7 @@ def _need(given: Mapping[str, Any]) -> Need:
 
 
 def _check(packages: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need]) -> None:
-    """KeyError or ValueError for a rule that names what is not there."""
+    """KeyError or ValueError for a rule that refers to something undefined."""
     words = {"versions", "build", "needs", "variables", "overrides", "runpath", "hide", "unless", "frameworks"}
     for name, package in packages.items():
         for rule in package.get("rule", ()):
@@ -189,7 +191,7 @@ def _check(packages: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need])
 
 
 def fits(version: str, wanted: str) -> bool:
-    """Whether a version is in a range such as `>=0.20,<0.29`; only its numbers count, empty is any."""
+    """True when a version is in a range such as `>=0.20,<0.29`; only its numbers count, an empty range is any."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     have = _numbers(found[0] if found else "0")
     for clause in filter(None, (part.strip() for part in wanted.split(","))):
@@ -222,12 +224,12 @@ def canonical(name: str) -> str:
 
 
 def pins(body: str) -> dict[str, str]:
-    """Names and versions of a lock's lines; of a package that comes by an address the version is empty."""
+    """Names and versions of a lock's lines; the version is empty for a package from an address."""
     return {canonical(name): version for name, version in _PIN.findall(body)}
 
 
 def plans(body: str) -> list[Plan]:
-    """Those that stand in a lock's body."""
+    """The plans in a lock's body."""
     found = []
     for line in body.splitlines():
         if line.startswith(_LINE):
@@ -239,7 +241,7 @@ def plans(body: str) -> list[Plan]:
 
 
 def entry(body: str, package: str) -> str:
-    """The lines of one package, with its hashes; empty when it is not there."""
+    """The lines of one package, with its hashes; empty when it is not in the body."""
     lines = iter(body.splitlines())
     for line in lines:
         found = _PIN.match(line)
@@ -252,7 +254,7 @@ def entry(body: str, package: str) -> str:
 
 
 def without(body: str, packages: Sequence[str]) -> str:
-    """The body less the lines of some packages, and less the plans."""
+    """The body without the lines of these packages, and without the plans."""
     for package in packages:
         lines = entry(body, package)
         body = body.replace(f"{lines}\n", "", 1) if lines else body

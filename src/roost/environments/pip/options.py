@@ -1,5 +1,5 @@
-"""Options among the requirements of an environment (`--extra-index-url …`), as uv understands them: where pip would take them
-over its own configuration, they are taken over the machine's. Passwords in them are known to uv alone, not to lock and log.
+"""Options among the requirements of an environment (`--extra-index-url …`), converted for uv: as in pip, they override the
+machine's configuration. Only uv gets the passwords in them; lock and log do not.
 """
 
 import os
@@ -19,12 +19,12 @@ _HIDDEN = "***"
 @dataclass(frozen=True)
 class Options:
     variables: Mapping[str, str] = field(default_factory=dict)
-    """For uv's environment, over the machine's."""
+    """For uv's environment; overrides the machine's."""
     flags: tuple[str, ...] = ()
     only_binary: tuple[str, ...] = ()
-    """Packages that are not to be compiled."""
+    """Packages that must not be compiled."""
     kept: tuple[str, ...] = ()
-    """The options as they stand in a lock: without passwords."""
+    """The options as the lock has them: without passwords."""
     secrets: tuple[str, ...] = ()
 
     def hide(self, text: str) -> str:
@@ -48,15 +48,15 @@ def read(
     own: Mapping[str, str] = os.environ,
     lines: Iterable[str] = (),
 ) -> Options:
-    """`machine` are uv's variables as the machine has them; `${NAME}` in an option or one of the other `lines` is a variable of
-    the node's (`own`). In a line it is uv that looks it up, and keeps it as it is written."""
+    """`machine` are uv's variables on this machine; `${NAME}` in an option or in one of the other `lines` is a variable of the
+    node (`own`). In a line, uv itself replaces it, and the lock keeps it as written."""
     pairs = [(found[1], found[2].strip()) for found in map(_WORDS.fullmatch, options) if found]
     given: dict[str, list[str]] = {}
     for word, value in pairs:
         given.setdefault({"-i": "--index-url", "-f": "--find-links"}.get(word, word), []).append(_expand(value, own))
     variables: dict[str, str] = {}
     replaced = given.get("--index-url", [])
-    if replaced:  # as in pip: it stands for all indexes of the machine
+    if replaced:  # as in pip: it replaces all indexes of the machine
         variables |= {"UV_DEFAULT_INDEX": replaced[-1], "UV_INDEX": "", "UV_INDEX_URL": "", "UV_EXTRA_INDEX_URL": ""}
     extra = given.get("--extra-index-url", [])
     if extra:
@@ -88,12 +88,12 @@ def read(
 
 
 def without_secrets(option: str) -> str:
-    """As it may be written down. A password that is a `${NAME}` is none."""
+    """The option in a form that may be stored. A `${NAME}` is not a password."""
     return _SECRET.sub(lambda found: found[0] if is_variable(found[1]) else "", option)
 
 
 def with_secrets(options: Iterable[str], known: Iterable[str]) -> list[str]:
-    """A lock's options with the passwords that the environment's own have."""
+    """A lock's options with the passwords of the environment's own options."""
     by_text = {without_secrets(option): option for option in known}
     return [by_text.get(option, option) for option in options]
 
@@ -103,8 +103,8 @@ def _expand(text: str, own: Mapping[str, str]) -> str:
 
 
 def _secrets(value: str, own: Mapping[str, str]) -> list[str]:
-    """Passwords of an address, and the token instead of a name and a password; a name beside one is none, unless it is a
-    variable."""
+    """The passwords of an address, and a token that replaces name and password. A name beside a password is no secret, unless it
+    is a variable."""
     words = [own.get(name, "") for found in _SECRET.findall(value) for name in _VARIABLE.findall(found)]
     for found in _SECRET.findall(_expand(value, own)):
         name, _, password = found.partition(":")

@@ -1,5 +1,5 @@
-"""Wheels of the user's own, which are blobs: `NAME @ roost-blob:<hash>/<file.whl>` among requirements and in locks. On a node
-they are fetched into a folder and given to uv as files; the lock keeps the line as it was, with the file's hash.
+"""The user's own wheels, which are blobs: `NAME @ roost-blob:<hash>/<file.whl>` in requirements and locks. A node fetches them
+into a folder and gives them to uv as files; the lock keeps the original line, with the file's hash.
 """
 
 import re

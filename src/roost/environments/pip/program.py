@@ -1,5 +1,5 @@
-"""uv as a program: run with what pip is told on this machine and what the environment's options say, its words told without any
-address that the user did not write.
+"""Runs uv with this machine's pip settings and the environment's options; its output is logged without any address that the user
+did not write.
 """
 
 import os
@@ -42,7 +42,7 @@ _CLASH = re.compile(r"you require ([\w.-]+?)([=<>!~]\S*) and (?:you require )?\1
 
 
 class Uv:
-    """`environment` is added to this process's own; small files are in `scratch`; `private` is the user's beside a lock."""
+    """`environment` is added to this process's own; small files are in `scratch`; `private` is the user's input beside a lock."""
 
     def __init__(
         self, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str], scratch: Path | None, private: Private
@@ -69,7 +69,7 @@ class Uv:
         variables: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> list[str]:
-        """What uv said. Addresses in the options and in `shown`, which is the user's, may be told; no others. BuildFailed."""
+        """uv's output. Only addresses in the options and in `shown`, the user's own text, may appear in the log. BuildFailed."""
         allowed = "\n".join([shown, *options.kept])
         command = [uv.find_uv_bin(), *arguments, *(self._settings.flags if arguments[0] == "pip" else ())]
         given = {**options.variables, **(variables or {})}
@@ -91,7 +91,7 @@ class Uv:
         variables: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> list[str]:
-        """Any program, in the same way; a variable that is empty is not set."""
+        """Runs any program in the same way; an empty variable is not set."""
         merged = {**self.environment, **(variables or {})}
         runner = Runner(self.say, self.meanwhile, {name: value for name, value in merged.items() if value})
         return runner.run(command, words, scrub=scrub, hint=_hint, folder=folder)
@@ -106,8 +106,8 @@ class Uv:
         words: Words | None = None,
         limits: Sequence[str] = (),
     ) -> str:
-        """Exact lines with hashes for these; `metadata` is what uv need not ask the packages for (a `uv.toml`). `limits` hold for
-        packages that are needed, and bring none."""
+        """Exact lines with hashes for these; `metadata` (a `uv.toml`) is what uv need not request from packages. `limits` apply
+        to packages that are needed anyway, and add none."""
         with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as name:
             folder = Path(name).resolve()
             wanted, locked = folder / "requirements.in", folder / "lock.txt"
@@ -123,7 +123,7 @@ class Uv:
             return own_wheels.named(locked.read_text(encoding="utf-8"), folder / "own")
 
     def missing(self, lines: Sequence[str], python: str, options: Options, metadata: str) -> list[str]:
-        """What these need beside the packages that the interpreter has already, as exact lines: `name==1.2`."""
+        """The packages that these need beside those that the interpreter has, as exact lines: `name==1.2`."""
         with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as name:
             folder = Path(name).resolve()
             wanted = folder / "requirements.in"
@@ -135,7 +135,7 @@ class Uv:
         return [found[1] for found in map(_WOULD_INSTALL.fullmatch, said) if found]
 
     def install(self, text: str, python: Path, options: Options, *flags: str) -> None:
-        """Installs the lines of a lock. It names all there is, so nothing is resolved again."""
+        """Installs the lines of a lock. They are complete, so nothing is resolved again."""
         with tempfile.TemporaryDirectory(prefix="install-", dir=self._scratch) as name:
             folder = Path(name).resolve()
             wanted = folder / "lock.txt"
@@ -145,12 +145,12 @@ class Uv:
 
 
 def cache_at(folder: Path) -> dict[str, str]:
-    """Variables with which uv keeps what it makes in that folder, also on a node where it has no cache."""
+    """Variables that place uv's cache in that folder, also on a node where uv has no cache."""
     return {"UV_CACHE_DIR": str(folder), "UV_NO_CACHE": ""}
 
 
 def _refused(words: str, options: Options) -> str:
-    """uv takes an index that refuses for one that has nothing."""
+    """A hint for an index that refuses access: uv treats it like an index without the package."""
     if re.search(r"\b(401|403)\b|Unauthorized|Forbidden", words) or (options.secrets and _NOT_FOUND.search(words)):
         return (
             "Check the name, and what the index is given to let you in: the password in the option, pip.conf or netrc."

@@ -1,4 +1,4 @@
-"""Wheels taken apart and put together again: their libraries look for others beside themselves, wherever that is."""
+"""Unpacks and repacks wheels, so that their libraries find others relative to their own place."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def set_runpath(wheel: Path, runpath: Sequence[str], patchelf: Callable[[list[str]], object]) -> None:
-    """Makes the libraries of a wheel look for others there; `patchelf` runs that program with arguments."""
+    """Sets the folders in which a wheel's libraries look for others; `patchelf` runs that program with arguments."""
     with tempfile.TemporaryDirectory(prefix="wheel-", dir=wheel.parent) as name:
         folder = Path(name)
         with zipfile.ZipFile(wheel) as archive:
@@ -21,7 +21,7 @@ def set_runpath(wheel: Path, runpath: Sequence[str], patchelf: Callable[[list[st
 
 
 def _pack(folder: Path, entries: Sequence[zipfile.ZipInfo], wheel: Path) -> None:
-    """The same files again, with a RECORD that is true."""
+    """Packs the same files again, with a correct RECORD."""
     (record,) = (entry.filename for entry in entries if entry.filename.endswith(".dist-info/RECORD"))
     lines = []
     part = wheel.with_suffix(".part")

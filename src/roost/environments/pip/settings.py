@@ -1,6 +1,6 @@
-"""How pip is set up on this machine, as uv understands it: indexes, find-links, certificates, proxies.
+"""The settings of pip on this machine, converted for uv: indexes, find-links, certificates, proxies.
 
-uv reads no pip configuration. What is read here is handed to uv as variables and to nothing else: no address of it is ever
+uv reads no pip configuration. These settings are given to uv as variables and to nothing else: none of their addresses is ever
 written to a lock, a log or the database (`Settings.scrub`).
 """
 
@@ -26,9 +26,9 @@ class Settings:
     variables: Mapping[str, str] = field(default_factory=dict)
     """For uv's environment, beside the machine's own."""
     flags: tuple[str, ...] = ()
-    """For uv's commands: what it has no variable for."""
+    """For uv's commands: settings without a variable."""
     hidden: tuple[str, ...] = ()
-    """Addresses, hosts and folders that must not be told."""
+    """Addresses, hosts and folders that must not be shown."""
 
     def scrub(self, text: str, allowed: str = "") -> str:
         """The text without any address that the user did not write into the environment itself (`allowed`)."""
@@ -47,10 +47,10 @@ class Settings:
 
 
 def read(own: Mapping[str, str] = os.environ, machine: Path = MACHINE_FILE) -> Settings:
-    """From pip's files and variables, the later over the earlier; a variable of uv's own that is set stays as it is."""
+    """From pip's files and variables; later ones override earlier ones. A variable of uv's own that is set stays unchanged."""
     values = _values(own, machine)
     variables: dict[str, str] = {}
-    # pip passes over a folder that cannot be read, such as another user's; uv stops at it.
+    # pip skips an unreadable folder, such as another user's; uv stops at it.
     extra = [each for each in values.get("extra-index-url", "").split() if places.is_open(each)]
     links = [each for each in values.get("find-links", "").split() if places.is_open(each)]
     if values.get("index-url"):
@@ -84,8 +84,8 @@ def read(own: Mapping[str, str] = os.environ, machine: Path = MACHINE_FILE) -> S
 
 
 def usable(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables for uv without another user's places among them, at which it would stop: its own file of settings and
-    folders of wheels that cannot be read are passed over, and where its cache cannot be written there is none."""
+    """The variables for uv without another user's paths, at which uv would stop: an unreadable settings file or wheel folder is
+    left out, and an unwritable cache is switched off."""
     given = dict(environment)
     if places.is_closed(given.get("UV_CONFIG_FILE", "")):
         del given["UV_CONFIG_FILE"]
@@ -98,7 +98,7 @@ def usable(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _cache(own: Mapping[str, str]) -> str:
-    """Where uv keeps what it has fetched."""
+    """The folder of uv's cache."""
     above = own.get("XDG_CACHE_HOME") or os.path.join(own.get("HOME") or os.path.expanduser("~"), ".cache")
     return own.get("UV_CACHE_DIR") or os.path.join(above, "uv")
 
@@ -110,7 +110,7 @@ def _values(own: Mapping[str, str], machine: Path) -> dict[str, str]:
         try:
             parser.read(path, encoding="utf-8")
         except (configparser.Error, UnicodeDecodeError, OSError):
-            continue  # pip itself would refuse to start; here a file that cannot be read says nothing
+            continue  # pip itself would refuse to start; here an unreadable file counts as empty
         for section in _SECTIONS:
             if parser.has_section(section):
                 values |= {name.replace("_", "-"): value for name, value in parser.items(section)}
@@ -121,7 +121,7 @@ def _values(own: Mapping[str, str], machine: Path) -> dict[str, str]:
 
 
 def _files(own: Mapping[str, str], machine: Path) -> list[Path]:
-    """pip's own places, in pip's own order."""
+    """pip's own paths, in pip's own order."""
     named = own.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []
@@ -148,5 +148,5 @@ def _hidden(addresses: list[str]) -> tuple[str, ...]:
             parts.hostname or "",
             parts.path if parts.scheme == "file" else "",
         }
-    # The longest first, so that no part of one is left standing; words too short to be an address say nothing.
+    # The longest first, so that no part of one remains; words too short for an address are harmless.
     return tuple(sorted((word for word in words if len(word) > 3 and word != "localhost"), key=len, reverse=True))

@@ -1,7 +1,7 @@
-"""Wheels that are compiled here: each once for what it was compiled against, then found by every environment of the same kind.
+"""Wheels that are compiled here: each once for its frameworks and machine, then reused by every environment with the same ones.
 
 The folder is `ROOST_HOME/cache/wheels` (or `ROOST_WHEEL_CACHE`), a folder per key. uv's own cache is not used for them: it
-knows a wheel by its source alone, and would hand the one compiled for torch to an environment with TensorFlow.
+identifies a wheel by its source alone, and would use the wheel compiled for torch in an environment with TensorFlow.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from roost.environments.running import Compiling, Words
 STARTUP = Path(__file__).with_name("startup")
 """Holds the sitecustomize.py of builds that hide names."""
 _SECONDS = 30.0
-# With libpython shared, what is compiled names the folder that it is in.
+# With a shared libpython, compiled files contain the path of its folder.
 _ABI = (
     "import sys, sysconfig as c; print(c.get_config_var('SOABI') or sys.version, "
     "sys.base_prefix if c.get_config_var('Py_ENABLE_SHARED') else '')"
@@ -36,25 +36,25 @@ _ABI = (
 
 @dataclass(frozen=True)
 class Site:
-    """Where it is compiled."""
+    """The place of a compilation."""
 
     python: Path
-    """The interpreter of the environment that it is for."""
+    """The interpreter of the environment."""
     body: str
-    """All that is in that environment, as locked."""
+    """All packages of that environment, as locked."""
     own: Mapping[str, str]
     """Variables of this node."""
     gpu: bool
-    """Whether this node has one."""
+    """True when this node has a GPU."""
 
     @property
     def path(self) -> str:
-        """Where programs are looked for: first the environment's own."""
+        """The search path for programs: the environment's own first."""
         return os.pathsep.join((str(self.python.parent), self.own.get("PATH", os.defpath)))
 
 
 class Compiler:
-    """Takes wheels from the cache or makes them; `scratch` is for what goes afterwards."""
+    """Takes wheels from the cache or makes them; `scratch` is for temporary files."""
 
     def __init__(self, cache: Path, uv: Uv, scratch: Path | None) -> None:
         self._cache = cache
@@ -62,7 +62,7 @@ class Compiler:
         self._scratch = scratch
 
     def check(self, plan: Plan, site: Site) -> None:
-        """Before anything is fetched: BuildFailed names what the machine lacks, unless the wheel is there already."""
+        """Before any download: BuildFailed names what the machine lacks, unless the wheel exists already."""
         lacks = [need for need in plan.needs if not _has(site, need)]
         if not lacks or self.found(plan, site):
             return
@@ -74,16 +74,17 @@ class Compiler:
         )
 
     def found(self, plan: Plan, site: Site) -> Path | None:
-        """The wheel, when it was compiled for the same before; to look for it is to use it."""
+        """The wheel, when it was compiled before for the same key; a search counts as a use."""
         place = self._cache / key(plan, site)
         wheel = next(iter(sorted(place.glob("*.whl"))), None)
         if wheel is not None:
-            with contextlib.suppress(OSError):  # a cache that others share may be theirs to write
+            with contextlib.suppress(OSError):  # a shared cache may be writable for others only
                 os.utime(place)
         return wheel
 
     def ensure(self, plan: Plan, site: Site, options: Options) -> Path:
-        """The wheel, compiled if it is not there; of many who ask at once one compiles. What a killed one left is not used."""
+        """The wheel, compiled if it does not exist; of many callers at once, one compiles. Incomplete wheels of a killed process
+        are not used."""
         place = self._cache / key(plan, site)
         self._cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         words = f"Another build compiles {plan.name} for the same; waiting for it."
@@ -103,8 +104,8 @@ class Compiler:
         return place / made.name
 
     def _make(self, plan: Plan, site: Site, options: Options, folder: Path) -> Path:
-        """Without isolation, for the environment's own packages are what it is compiled against; with a cache of uv's of its own,
-        in which the wheel is found."""
+        """Builds without isolation, since it compiles against the environment's own packages; with a separate uv cache, in which
+        the wheel is found."""
         tools, wanted = folder / "tools", folder / "source.txt"
         if plan.build:
             lines = "".join(f"{line}\n" for line in plan.build)
@@ -129,8 +130,8 @@ class Compiler:
 
 
 def key(plan: Plan, site: Site) -> str:
-    """Names what a wheel was compiled against. Whatever changes what comes out is in it: the source's hash, the Python, the
-    frameworks with theirs, the flags, the variables of the node that win, the machine's MPI, the C library."""
+    """Names what a wheel was compiled against. It contains everything that changes the result: the source's hash, the Python, the
+    frameworks with theirs, the flags, the node's overriding variables, the machine's MPI, the C library."""
     facts = {
         "plan": plan.line,
         "source": compiling.entry(site.body, plan.package),
@@ -145,7 +146,7 @@ def key(plan: Plan, site: Site) -> str:
 
 
 def variables(plan: Plan, site: Site, folder: Path, tools: Path) -> dict[str, str]:
-    """Of the build; a wrapper for the compiler is put into the folder where the plan has flags for it."""
+    """The variables of the build; writes a compiler wrapper into the folder when the plan has flags."""
     cores = str(len(os.sched_getaffinity(0)))
     given = {name: value.replace("{cores}", cores) for name, value in plan.variables.items()} | _given(plan, site.own)
     if plan.flags:
@@ -162,7 +163,7 @@ def variables(plan: Plan, site: Site, folder: Path, tools: Path) -> dict[str, st
 
 
 def _given(plan: Plan, own: Mapping[str, str]) -> dict[str, str]:
-    """Variables of the node that win over the plan's."""
+    """The node's variables that override the plan's."""
     return (
         {name: value for name, value in sorted(own.items()) if name.startswith(plan.overrides)}
         if plan.overrides
@@ -171,13 +172,13 @@ def _given(plan: Plan, own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _hidden(plan: Plan, site: Site) -> tuple[str, ...]:
-    """What the build is not to see, unless this node has a GPU or is told to build for one."""
+    """The names to hide from the build, unless this node has a GPU or is set to build for one."""
     told = bool(plan.unless) and any(name.startswith(plan.unless) for name in site.own)
     return () if site.gpu or told else plan.hide
 
 
 def _brought(site: Site, need: Need) -> str:
-    """The lines of a package of the environment that brings what is needed; empty when none does."""
+    """The lines of a package of the environment that provides the need; empty when none does."""
     entries = (compiling.entry(site.body, name) for name in need.packages)
     return next(filter(None, entries), "")
 

@@ -1,6 +1,6 @@
-"""Who loads a model and answers. One module per handler, each with a function
+"""The code that loads a model and answers. One module per handler, each with a function
 
-    load(model_dir: str) -> Handler        # called once, before the worker listens; what it raises is why the start failed
+    load(model_dir: str) -> Handler        # called once, before the worker listens; its exception is the cause of a failed start
 
 `model_dir` is AZUREML_MODEL_DIR: the folder that holds the one model's file or folder, or `name/version/…` of several. The worker
 calls `answer` from its main thread, or from `concurrency` threads when that is above 1. A new handler is a file here and a line
@@ -32,31 +32,31 @@ _TITLES = {"onnxruntime": "ONNX Runtime", "sklearn": "scikit-learn", "tensorflow
 
 
 class NotLoaded(Exception):
-    """Why a model cannot be served, in one line; what was raised is its cause, if anything was."""
+    """Why a model cannot be served, in one line; the original exception, if any, is its cause."""
 
 
 class Handler(object):
-    """What a handler promises. Derive from it, or have the same names."""
+    """The interface of a handler. Derive from it, or define the same names."""
 
     raw = False
-    """True: it wants every method on /score, GET and OPTIONS too. False: the body of a POST (and the query of a GET)."""
+    """True: it gets every method on /score, GET and OPTIONS too. False: the body of a POST (and the query of a GET)."""
 
     def answer(self, request: Request) -> Any:
-        """The answer to one request: a `messages.Response`, or what `messages.response_of` makes one of: bytes, sent as they are,
+        """The answer to one request: a `messages.Response`, or a value for `messages.response_of`: bytes, sent unchanged,
         or a value for JSON (text is a JSON string). `messages.Refused` is the caller's mistake (400, with its message); any
         other exception is the model's (502, with its text; the traceback goes to the log).
         """
         raise NotImplementedError
 
     def schema(self) -> Optional[Dict[str, Any]]:
-        """{"input": S, "output": S}, each an OpenAPI 3 schema object (with an "example" where there is one) of the body of a POST
-        and of its answer; None when nothing is known. Read once, after `load`.
+        """{"input": S, "output": S}, each an OpenAPI 3 schema object (with an "example" if there is one) of the body of a POST
+        and of its answer; None when unknown. Read once, after `load`.
         """
         return None
 
 
 def load(name: str, model_dir: str) -> Handler:
-    """The handler of this name, with its model loaded. NotLoaded says in one line what went wrong."""
+    """The handler of this name, with its model loaded. NotLoaded has the cause in one line."""
     if name not in HANDLERS:
         raise NotLoaded("There is no handler %r; they are %s." % (name, ", ".join(sorted(HANDLERS))))
     try:
@@ -69,13 +69,13 @@ def load(name: str, model_dir: str) -> Handler:
 
 
 def in_a_line(error: BaseException) -> str:
-    """The kind of an exception and what it says first."""
+    """The type of an exception and its first line."""
     lines = str(error).strip().splitlines()
     return "%s: %.500s" % (type(error).__name__, lines[0]) if lines else type(error).__name__
 
 
 def _with(name: str) -> str:
-    """What loads it: the framework's version often is the reason."""
+    """The framework with its version, which often is the cause."""
     python = "Python %s" % platform.python_version()
     try:
         library = importlib.import_module(_LIBRARIES[name])

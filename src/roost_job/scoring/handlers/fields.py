@@ -1,7 +1,6 @@
-"""What goes into a model and what comes out: fields with a name, a type and a shape, and the same as OpenAPI. Python 3.6+.
+"""The inputs and outputs of a model: fields with a name, a type and a shape, and the same as OpenAPI. Python 3.6+.
 
-A shape is a tuple in which None stands for any length, and `...` at its beginning for any number of dimensions; None in its place
-for a shape that the model does not tell.
+In a shape, None is any length, and `...` at its beginning any number of dimensions; None instead of a shape means unknown.
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -12,7 +11,7 @@ _MAX_EXAMPLE = 256
 
 
 class Field(object):
-    """One input or output. `dtype` is NumPy's name of it, "str" for text, empty when it is not known."""
+    """One input or output. `dtype` is NumPy's name of the type, "str" for text, empty when unknown."""
 
     __slots__ = ("dtype", "name", "shape")
 
@@ -26,7 +25,7 @@ class Field(object):
 
     @property
     def kind(self) -> str:
-        """The type of one value, as OpenAPI has it; empty when it is not known."""
+        """The OpenAPI type of one value; empty when unknown."""
         if self.dtype in ("", "object"):
             return ""
         if self.dtype.startswith(("str", "bytes")):
@@ -46,7 +45,7 @@ class Field(object):
         return inner
 
     def example(self) -> Any:
-        """Zeros of that shape, one of each that may be any length; None when that is unknown or long."""
+        """Zeros of that shape, with length 1 for any length; None when the shape is unknown or large."""
         if self.shape is None:
             return None
         size = 1
@@ -61,7 +60,7 @@ class Field(object):
 
 
 def said(shape: Shape) -> str:
-    """A shape for people."""
+    """A shape as readable text."""
     if shape is None:
         return "of any shape"
     words = {None: "any", Ellipsis: "…"}
@@ -78,7 +77,7 @@ def fits(shape: Sequence[int], wanted: Shape) -> bool:
 
 
 def schema_of(inputs: List[Field], outputs: List[Field], first: str = "inputs") -> Dict[str, Any]:
-    """Of the body of a POST and of its answer; `first` is the form that is shown as the example."""
+    """The schema of the body of a POST and of its answer; `first` is the form of the example."""
     by_name: Dict[str, Any] = {"type": "object", "required": [each.name for each in inputs]}
     by_name["properties"] = {each.name: each.schema() for each in inputs}
     value = inputs[0].schema() if len(inputs) == 1 else by_name

@@ -1,4 +1,4 @@
-"""Which of a model's files is the model. Python 3.6+, standard library only."""
+"""Finds the file of a model. Python 3.6+, standard library only."""
 
 import os
 from typing import List, Sequence
@@ -12,7 +12,7 @@ def every(folder: str) -> List[str]:
 
 
 def one(folder: str, endings: Sequence[str], what: str) -> str:
-    """The one file with such an ending; `model.…` among several; a single file of any name. RuntimeError says what is there."""
+    """The only file with such an ending; `model.…` among several; a single file of any name. RuntimeError lists the files."""
     files = every(folder)
     found = [path for path in files if path.lower().endswith(tuple(endings))]
     if not found and len(files) == 1:

@@ -5,9 +5,9 @@
     {"data": array, rows or {name: array}}                                 →  {"outputs": …}
     {name: array, …}               the inputs by name                      →  {"outputs": …}
     [row, …]                                                               →  [row, …]
-    {"dataframe_split": {"columns": […], "data": […]}}, {"dataframe_records": [{…}]}, {"input_data": …}: rows, as MLflow has them
+    {"dataframe_split": {"columns": […], "data": […]}}, {"dataframe_records": [{…}]}, {"input_data": …}: rows, as in MLflow
 
-What does not fit is refused, with what was expected and what was given.
+An input that does not fit is refused, with the expected and the actual form.
 """
 
 import base64
@@ -28,7 +28,7 @@ LIST, COLUMNS = "", "columns"
 
 
 def form_of(request: Request, names: Sequence[str]) -> Tuple[str, Any, Dict[str, Any]]:
-    """The form of a request, what it gives in it, and what else it says."""
+    """The form of a request, its input, and its other fields."""
     given = request.json()
     if isinstance(given, list):
         return LIST, given, {}
@@ -96,13 +96,13 @@ def _columns(rows: Any, names: List[str]) -> Mapping[str, Any]:
 
 
 def array_of(value: Any, field: Field) -> Any:
-    """An input as an array of its type and shape. Refused names what was expected and what was given."""
+    """An input as an array of its type and shape. Refused names the expected and the actual form."""
     array = _array(value, field)
     wanted = field.shape
     if fits(array.shape, wanted):
         return array
     if wanted and wanted[-1] == 1 and array.ndim == len(wanted) - 1:
-        array = array[..., None]  # a column of values, for one that is a value wide
+        array = array[..., None]  # a column, for a model with one value per row
         if fits(array.shape, wanted):
             return array
     more = ""
@@ -120,7 +120,7 @@ def _array(value: Any, field: Field) -> Any:
         if kind == "string":
             return _texts(value, field)
         if kind == "number":
-            with numpy.errstate(over="ignore"):  # what is too large for 32 bits is infinite
+            with numpy.errstate(over="ignore"):  # values too large for 32 bits become infinite
                 return numpy.array(value, dtype=field.dtype)
         array = numpy.array(value)
     except (ValueError, TypeError, OverflowError) as error:
@@ -159,7 +159,7 @@ def _texts(value: Any, field: Field) -> Any:
 
 
 def _uneven(value: Any) -> str:
-    """Where rows differ in length; empty when they do not."""
+    """The place where rows differ in length; empty when they do not."""
     if not isinstance(value, list) or not value:
         return ""
     first = value[0]
@@ -172,7 +172,7 @@ def _uneven(value: Any) -> str:
 
 
 def answer(form: str, outputs: Sequence[Tuple[str, Any]], key: Optional[str] = None) -> Response:
-    """The outputs, by name and in order, in the form of the request; `key` for the one that `data` is answered with."""
+    """The outputs, by name and in order, in the form of the request; `key` is the field of the answer to `data`."""
     values = [(name, _listed(value)) for name, value in outputs]
     whole = values[0][1] if len(values) == 1 else dict(values)
     if form in _ROWS or form == LIST:
@@ -182,7 +182,7 @@ def answer(form: str, outputs: Sequence[Tuple[str, Any]], key: Optional[str] = N
 
 
 def written(value: Any) -> Response:
-    """As JSON, which has no NaN and no infinity: null stands for both."""
+    """As JSON, which has no NaN and no infinity: null replaces both."""
     try:
         return Response(json.dumps(value, default=plain, allow_nan=False))
     except ValueError:
@@ -209,7 +209,7 @@ def _listed(value: Any) -> Any:
 
 
 def _keyed(value: Any) -> Any:
-    """With keys that JSON can write, and bytes as text."""
+    """The value with keys that JSON can write, and bytes as text."""
     if isinstance(value, dict):
         return {str(key): _listed(each) for key, each in value.items()}
     if isinstance(value, bytes):
@@ -240,7 +240,7 @@ def _names(given: Mapping[str, Any]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value of JSON, for people."""
+    """A JSON value as readable text."""
     if value is None:
         return "null"
     words = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}

@@ -1,7 +1,7 @@
 """MLflow model folders. Python 3.6+.
 
-ROOST_SERVING_MLFLOW says, as JSON, what the folder's MLmodel file holds: it was read when the model was deployed. A flavour that
-its framework can load is loaded without MLflow; any other with MLflow's own function, out of the folder's own requirements.
+ROOST_SERVING_MLFLOW holds, as JSON, the content of the folder's MLmodel file, read at the deployment. A flavour that its
+framework can load is loaded without MLflow; any other with MLflow's own function, from the folder's requirements.
 """
 
 import importlib
@@ -26,7 +26,7 @@ _TYPES = {
 
 
 class FunctionModel(Handler):
-    """What MLflow calls python_function: a frame or arrays in, anything out."""
+    """MLflow's python_function: a frame or arrays in, anything out."""
 
     def __init__(self, predict: Any, signature: Dict[str, Any]) -> None:
         self._predict = predict
@@ -90,14 +90,14 @@ def _found(model_dir: str) -> str:
 
 
 def columns_of(inputs: Optional[List[Dict[str, Any]]]) -> Columns:
-    """Of a signature by columns; nothing known for any other."""
+    """The columns of a signature by columns; unknown for any other."""
     named = [each for each in inputs or [] if each.get("type") != "tensor" and each.get("name")]
     types = {str(each["name"]): _TYPES[each["type"]] for each in named if each.get("type") in _TYPES}
     return Columns([str(each["name"]) for each in named], types=types)
 
 
 def tensors_of(inputs: Optional[List[Dict[str, Any]]]) -> List[Field]:
-    """Of a signature by tensors; none for any other."""
+    """The fields of a signature by tensors; none for any other."""
     found = []
     for index, each in enumerate(inputs or []):
         if each.get("type") == "tensor":

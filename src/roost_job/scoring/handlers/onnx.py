@@ -1,4 +1,4 @@
-"""ONNX models, with ONNX Runtime. Input and output are what the model itself declares. Python 3.6+."""
+"""ONNX models, with ONNX Runtime. The model itself declares input and output. Python 3.6+."""
 
 import importlib
 import os
@@ -38,7 +38,7 @@ def load(model_dir: str) -> OnnxModel:
 
 
 def _type(text: str) -> str:
-    """`tensor(float)` as NumPy names it; empty for what is no tensor."""
+    """NumPy's name for `tensor(float)`; empty for a type that is no tensor."""
     if not text.startswith("tensor("):
         return ""
     name = text[len("tensor(") : -1]

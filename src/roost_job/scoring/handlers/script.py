@@ -21,7 +21,7 @@ _EMPTY = inspect.Parameter.empty
 
 
 def load(model_dir: str) -> Handler:  # noqa: ARG001 - scripts read AZUREML_MODEL_DIR themselves
-    """Imports the script that AZUREML_ENTRY_SCRIPT names and calls its `init()`. NotLoaded says which of it failed."""
+    """Imports the script that AZUREML_ENTRY_SCRIPT names and calls its `init()`. NotLoaded names the step that failed."""
     named = os.environ.get("AZUREML_ENTRY_SCRIPT") or "score.py"
     path = os.path.abspath(named)
     if not os.path.isfile(path):
@@ -54,13 +54,13 @@ def _imported(path: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError("it is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["entry_module"] = module  # what it pickles, and its dataclasses, look for it there
+    sys.modules["entry_module"] = module  # its pickles and dataclasses look for it there
     spec.loader.exec_module(module)
     return module
 
 
 class Script(Handler):
-    """Calls `run` in the way that it was written for."""
+    """Calls `run` with the arguments that it expects."""
 
     def __init__(self, run: Callable[..., Any]) -> None:
         self._run = run
@@ -129,7 +129,7 @@ def _value(text: str) -> Any:
 
 
 def _as_response(value: Any) -> Any:
-    """An AMLResponse, or one of Flask's where the script has that, as ours; anything else as it is."""
+    """An AMLResponse, or a Flask response if the script uses Flask, as ours; any other value unchanged."""
     if isinstance(value, Response) or not (hasattr(value, "status_code") and hasattr(value, "get_data")):
         return value
     headers = {str(name).lower(): str(text) for name, text in value.headers.items()}

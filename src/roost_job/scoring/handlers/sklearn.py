@@ -21,7 +21,7 @@ from roost_job.scoring.messages import Refused, Request, Response
 
 _OWN = "sklearn.externals.joblib"
 _LOOKED_AT = 2**25
-"""Bytes of a file in which its first array is looked for."""
+"""Bytes of a file that are searched for its first array."""
 _PACKED = ((b"\x1f\x8b", gzip.open), (b"BZ", bz2.open), (b"\xfd7zXZ", lzma.open), (b"]\x00", lzma.open))
 _ENDINGS = (".joblib", ".pkl", ".pickle", ".sav", ".skops")
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
@@ -39,7 +39,7 @@ class ScikitLearnModel(Handler):
                 )
             method = self._methods[0]
         self._method = method
-        # Rows that name their columns are good for a model that was fitted to arrays as well: nothing to say at each request.
+        # A model that was fitted to arrays also accepts named columns: no warning at each request.
         warnings.filterwarnings("ignore", message="X has feature names, but")
 
     def answer(self, request: Request) -> Response:
@@ -81,7 +81,7 @@ def unpickled(path: str) -> Any:
 
 
 def _joblib(path: str) -> Any:
-    """The joblib that reads a file: before 0.23 scikit-learn had its own, whose files name it; None where there is none."""
+    """The joblib for a file: before 0.23 scikit-learn had its own, which its files name; None when there is none."""
     own = _module(_OWN)
     if _OWN.encode() not in _beginning(path):
         return _module("joblib") or own
@@ -104,7 +104,7 @@ def _module(name: str) -> Any:
 
 
 def _beginning(path: str) -> bytes:
-    """The first bytes of a file, unpacked if joblib has packed them."""
+    """The first bytes of a file, decompressed if joblib compressed them."""
     with open(path, "rb") as file:
         raw = file.read(_LOOKED_AT)
     for magic, opened in _PACKED:
@@ -137,5 +137,5 @@ def _method(model: Any, name: str) -> Any:
 
 
 def _dense(result: Any) -> Any:
-    """Sparse matrices as arrays; of several outputs, a list of arrays."""
+    """Sparse matrices as arrays; for several outputs, a list of arrays."""
     return result.toarray() if hasattr(result, "toarray") else result

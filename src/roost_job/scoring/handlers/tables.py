@@ -1,4 +1,4 @@
-"""Rows with named columns: how models that were fitted to tables take their input. Python 3.6+, NumPy, pandas where it is."""
+"""Rows with named columns: the input of models that were fitted to tables. Python 3.6+, NumPy, pandas if installed."""
 
 import importlib
 from typing import Any, Dict, List, Optional, Tuple
@@ -17,7 +17,7 @@ except ImportError:  # an environment without it: rows are arrays
 
 
 class Columns(object):
-    """What a table must have: `names` when they are known, `count` when that is; `types` (NumPy's) by name where known."""
+    """The required columns of a table: `names` and `count` if known; `types` (NumPy's) by name if known."""
 
     def __init__(
         self, names: Optional[List[str]] = None, count: Optional[int] = None, types: Optional[Dict[str, str]] = None
@@ -30,7 +30,7 @@ class Columns(object):
         return Field("data", "" if self.names else "float64", (None, self.count))
 
     def schema(self) -> Dict[str, Any]:
-        """Of the rows."""
+        """The schema of the rows."""
         if not self.names:
             return self.field().schema()
         properties = {name: _schema(self.types.get(name, "")) for name in self.names}
@@ -43,7 +43,7 @@ class Columns(object):
         return [{name: Field("", self.types.get(name, "float64"), ()).example() for name in self.names}]
 
     def read(self, request: Request) -> Tuple[str, Any, Dict[str, Any]]:
-        """The form of the request, its rows (a frame when the columns have names, else an array), and what else it says."""
+        """The form of the request, its rows (a frame when the columns have names, else an array), and its other fields."""
         form, value, rest = forms.form_of(request, self.names)
         rows, given = _rows(value)
         if given is not None:
@@ -55,7 +55,7 @@ class Columns(object):
 
     @staticmethod
     def _mixed(rows: Any) -> bool:
-        """Whether there is text in the first row: then values are taken as they are."""
+        """True when the first row has text: then values are not converted."""
         first = rows[0] if isinstance(rows, list) and rows else None
         return isinstance(first, str) or (isinstance(first, list) and any(isinstance(each, str) for each in first))
 
@@ -90,7 +90,7 @@ class Columns(object):
 
 
 def _rows(value: Any) -> Tuple[List[Any], Optional[List[str]]]:
-    """Rows as lists, and the names of their columns where those are given."""
+    """Rows as lists, and the names of their columns if given."""
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         names = value.get("columns")
         return value["data"], [str(name) for name in names] if isinstance(names, list) else None

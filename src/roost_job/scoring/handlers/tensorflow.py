@@ -20,7 +20,7 @@ _SAVED = ("saved_model.pb", "saved_model.pbtxt")
 
 
 class Signature(object):
-    """Something that can be called: arrays by name → arrays by name."""
+    """A callable: arrays by name → arrays by name."""
 
     def __init__(self, inputs: List[Field], outputs: List[Field], call: Any) -> None:
         self.inputs = inputs
@@ -31,7 +31,7 @@ class Signature(object):
 class TensorFlowModel(Handler):
     def __init__(self, signatures: Dict[str, Signature], held: Any) -> None:
         self._signatures = signatures
-        self._held = held  # a loaded model lives as long as something holds it
+        self._held = held  # keeps the loaded model alive
         self._default = _DEFAULT if _DEFAULT in signatures else sorted(signatures)[0]
 
     def answer(self, request: Request) -> Response:
@@ -96,7 +96,7 @@ def _signature(function: Any) -> Signature:
 
 
 def _with_session(folder: str) -> TensorFlowModel:
-    """In TensorFlow 1: a graph and a session."""
+    """For TensorFlow 1: a graph and a session."""
     v1 = getattr(tensorflow, "compat", tensorflow)
     v1 = getattr(v1, "v1", tensorflow)
     graph = v1.Graph()

@@ -1,7 +1,7 @@
 """TorchScript models, with PyTorch. Python 3.6+.
 
-TorchScript keeps the names of the inputs and no shapes. What can be known is read from the first operation on an input: a linear
-layer or a convolution says how wide it must be, an embedding that it takes whole numbers.
+TorchScript stores the names of the inputs but no shapes. The first operation on an input shows more: a linear layer or a
+convolution gives its width, an embedding means that it takes integers.
 """
 
 import importlib
@@ -65,7 +65,7 @@ def _loaded(path: str, device: Any) -> Any:
 
 
 def _inputs(model: Any) -> List[Field]:
-    """Names from the signature of `forward`; types and widths as far as its first operations tell."""
+    """Names from the signature of `forward`; types and widths as far as its first operations show them."""
     arguments = model.forward.schema.arguments[1:]  # the first is the module itself
     names = [each.name for each in arguments if not each.has_default_value()]
     floats = [each.dtype for each in model.parameters() if each.dtype.is_floating_point]
