@@ -33,9 +33,9 @@ def store(
     sent: Callable[[int], object] = lambda _: None,
     links: bool = True,
 ) -> int:
-    """Writes files, replacing existing ones, so that a parcel may be sent twice; returns the bytes. `sent` is called for each
-    parcel, by any thread. Without `links` no link is followed, even one made meanwhile. OSError for a file that cannot be read.
-    Ctrl-C interrupts the current requests."""
+    """Writes files, replacing existing ones, so that a parcel may be sent twice; returns the number of bytes. `sent` is called
+    for each parcel, by any thread. Without `links` no link is followed, even one made meanwhile. OSError for a file that cannot
+    be read. Ctrl-C interrupts the current requests."""
     place = ("workspaces", workspace, "datastores", datastore, "files")
 
     def one(parcel: Parcel, look: Look) -> int:

@@ -1,5 +1,5 @@
-"""The agent's door: a Unix socket for all requests of the run's processes that need an answer. One JSON object per line, one
-answer to each (docs/how-it-works/wire.md). The run's token stays on this side.
+"""The agent's door: a Unix socket for all requests of the run's processes except logging. One JSON object per line, one answer to
+each (docs/how-it-works/wire.md). The run's token stays on this side.
 """
 
 import contextlib

@@ -54,7 +54,7 @@ def last_words(text: str) -> str:
     while lines and not lines[-1].strip():
         lines.pop()
     traces = _traces(lines)
-    if not traces or len(traces[-1].error) > LINES:  # much later output counts more
+    if not traces or len(traces[-1].error) > LINES:  # too much other output follows it
         return "\n".join(lines[-LINES:]).strip("\n")
     whole = list(_whole(traces[-1]))
     if len(traces) == 1 or _has_own(traces[-1]):

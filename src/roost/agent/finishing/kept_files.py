@@ -86,7 +86,7 @@ def note_laid_together(there: Together) -> None:
 def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[], set[int]]) -> list[str]:
     """Keeps the files in the shared folders of this machine's nodes; returns losses as text. Each node does this at its end, and
     skips files that another has kept. Only the last node keeps logs, since they grow until then, and returns losses, since a
-    running node may still write or remove files. `others` returns the nodes that have ended without `leave`. Safe twice."""
+    running node may still write or remove files. `others` returns nodes that have ended, even without `leave`. Safe twice."""
     there, plan = shared_folders.of(folder), ranks.plan_of(folder)
     if there is None or plan is None:
         return []

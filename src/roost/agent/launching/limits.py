@@ -59,7 +59,7 @@ def _limit(place: Path, plan: Plan) -> None:
 
 
 def inside(place: Path | None, argv: Sequence[str], path: str) -> Sequence[str]:
-    """The command, made to enter the group before it starts. One that is not found stays unchanged, so that its start fails."""
+    """The command, made to enter the group before it starts. One that is not found stays unchanged: its start looks it up."""
     if place is None or shutil.which(argv[0], path=path) is None:
         return argv
     return ("/bin/sh", "-c", _ENTER, str(place / "cgroup.procs"), *argv)

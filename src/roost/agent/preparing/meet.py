@@ -1,6 +1,6 @@
 """The meeting of a run's nodes: each agent reports its free ports and waits until all are ready. Then all start.
 
-The control plane has the list. When a node never comes, it ends the run, and the halt ends the wait here.
+The control plane has the list of nodes. When one never comes, the control plane ends the run, and the halt ends the wait here.
 """
 
 import contextlib

@@ -62,7 +62,7 @@ def _own(files: dict[str, RunFile], plan: Plan) -> dict[str, RunFile]:
     """This node's files by their original paths."""
     apart = {
         beside(path, rank): (path, rank) for path in files for rank in range(1, plan.spec.node_count)
-    }  # names under which other nodes' files may be stored
+    }  # names under which later nodes' files may be stored
     own = {path: file for path, file in files.items() if path not in apart}
     for path, (before, rank) in apart.items():
         if path in files and rank == plan.node_rank:
