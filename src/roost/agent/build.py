@@ -1,7 +1,7 @@
-"""The errand of a build agent: lock and build the environment of a run that is Preparing, its log streamed into the run.
+"""The errand of a build agent: locks and builds the environment of a run that is Preparing, and streams the log into the run.
 
-Several builds of one lock on this node make one prefix (`environments/base.py`). The run's folder is given back at the
-end: the agent that runs the script has it next.
+Several builds of one lock on this node make one prefix (`environments/base.py`). At the end the run's folder is deleted; it
+is made again for the agent that runs the script.
 """
 
 import logging
@@ -30,11 +30,11 @@ log = logging.getLogger("roost.agent")
 
 
 class Halted(Exception):
-    """Nobody wants the build any more."""
+    """The build is not wanted any more."""
 
 
 class Diary:
-    """The build log: a file that grows, and is sent while it does."""
+    """The build log: a file that is sent while it grows."""
 
     def __init__(self, folder: Folder, link: Link, orders: Orders) -> None:
         self._folder = folder
@@ -48,7 +48,7 @@ class Diary:
         self._file.write(f"{line}\n".encode("utf-8", "replace"))
 
     def meanwhile(self) -> None:
-        """Sends what is new; Halted when the build should end."""
+        """Sends new lines; raises Halted when the build should end."""
         if self._orders.halted:
             raise Halted
         if time.monotonic() >= self._due:
@@ -56,7 +56,7 @@ class Diary:
             self._due = time.monotonic() + _EVERY
 
     def seal(self) -> None:
-        """All of it becomes a file of the run."""
+        """Stores the complete log as a file of the run."""
         self._send()
         data = self._folder.build_log.read_bytes()
         blob = persist(lambda: self._link.carrier.put(data))
@@ -73,12 +73,12 @@ class Diary:
 
 
 def build(folder: Folder) -> None:
-    """Builds, tells the control plane what came of it, and leaves the run's folder empty."""
+    """Builds, reports the result to the control plane, and removes the run's folder."""
     plan, access = folder.read_plan()
     link = Link(folder, access)
     orders = Orders(link)
     orders.listen()
-    count = Tree(folder.mark).end()  # of one that was lost before this one, perhaps with its keeper
+    count = Tree(folder.mark).end()  # left by a build agent that was lost, perhaps with its keeper
     log.info("%d processes of an earlier build were left.", count)
     contained.clear(folder)
     diary = Diary(folder, link, orders)
@@ -97,7 +97,7 @@ def build(folder: Folder) -> None:
         log.error("Nobody takes what was built. %s", error.message)
     finally:
         orders.close()
-        Tree(folder.mark).end()  # what a package's build has left in a session of its own
+        Tree(folder.mark).end()  # left by a package's build in another session
     remove(folder.root)
 
 
@@ -116,13 +116,13 @@ def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, 
 
 
 def _is_said(words: str, folder: Folder) -> bool:
-    """Whether the log has them, line by line; the middle of a long error is left out of them."""
+    """True when the log has each of these lines; "…" replaces the middle of a long error."""
     said = {line.strip() for line in folder.build_log.read_text("utf-8", "replace").splitlines()}
     return {line.strip() for line in words.splitlines()} <= {*said, "", "…"}
 
 
 def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> tuple[str, str]:
-    """Resolves and installs, or installs the lock that the run was submitted with; the blob of the lock, and its source."""
+    """Resolves and installs, or installs the lock of the submission; returns the blob of the lock, and its source."""
     spec = plan.spec
     if spec.environment is None or (recipe := recipes.recipe(spec.environment.definition, spec.docker)) is None:
         raise base.BuildFailed("The run has no environment that could be built.")
@@ -146,7 +146,7 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> tuple[str, st
         lock = builder(builders.kind_of(recipe)).resolve(recipe)
         lock = replace(
             lock, notes=tuple(dict.fromkeys([*recipe.notes, *lock.notes]))
-        )  # one that was made before has both
+        )  # a lock that was made before already has the recipe's notes
         name = link.carrier.put(lock.text.encode())
     began = time.monotonic()
     base.hold(folder.home, name)  # until this agent ends
@@ -171,7 +171,7 @@ def _keep(
     link: Link,
     diary: Diary,
 ) -> None:
-    """Its files are kept; where nobody asked for that alone, a run does not fail because they cannot be."""
+    """Stores the environment's files. Raises a failure only when the run requires these files (`archive`)."""
     try:
         archiving.keep(link, name, lock, prefix, builder, diary.say)
     except (RoostError, OSError) as error:

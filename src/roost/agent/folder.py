@@ -1,16 +1,16 @@
-"""The run's folder on a node, `ROOST_HOME/runs/<seat>/`: every path the agent uses, and what it was sent to do. The seat is the
-run's id; with `+<node rank>` on its further nodes, and `~<attempt>` when it was begun again.
+"""The run's folder on a node, `ROOST_HOME/runs/<seat>/`: every path of the agent, and its plan. The seat is the run's id, with
+`+<node rank>` on all nodes but the first, and `~<attempt>` when the run was started again.
 
 plan.json      plan and access, written by the engine (0600)       work/       the script's working copy
 lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
-agent.json     who works here now: pid, its start, errand, mark    staged/     uploads that have not arrived yet
-ended.json     how the script ended, as soon as that is known      std_log.txt, build_log.txt, agent.log
-laid.json      what came with the snapshot as ./outputs, ./logs    tmp/, box/  of a run in a container: its /tmp, its end
-container.json which engine has containers of the run
-ranks/         logs of single processes, where there are several
-secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
-inputs/        the data that it reads, laid out or mounted         filled/     folders whose content becomes data
-LEFT.txt       why all of this is still here, when the control plane has forgotten the run
+agent.json     the current agent: pid, start, errand, mark         staged/     uploads that have not arrived yet
+ended.json     the script's end, as soon as it is known            std_log.txt, build_log.txt, agent.log
+laid.json      the snapshot's files in ./outputs and ./logs        tmp/, box/  of a run in a container: its /tmp, its end
+container.json the engine that has containers of the run
+ranks/         logs of single processes, if there are several
+secrets.json   values read from the key vault (0600)               masked/     copies of the logs without those values
+inputs/        the data that the run reads, laid out or mounted    filled/     folders whose content becomes data
+LEFT.txt       the reason why this folder stays, when the control plane has forgotten the run
 """
 
 import json
@@ -38,7 +38,7 @@ class Folder:
 
     @cached_property
     def mark(self) -> str:
-        """Of the run's processes; the keeper reads it first of all, for a home that is deleted cannot tell it any more."""
+        """The mark of the run's processes. The keeper reads it first, since it cannot be computed once the home is deleted."""
         found = os.stat(self.home)
         return mark(self.root.name, found.st_dev, found.st_ino)
 
@@ -48,7 +48,7 @@ class Folder:
 
     @property
     def is_gone(self) -> bool:
-        """Somebody has deleted it, with or without what others make there since."""
+        """True once the folder was deleted, even if other files were made there since."""
         return not self.plan.exists()
 
     @property
@@ -93,7 +93,7 @@ class Folder:
 
     @property
     def ranks(self) -> Path:
-        """Logs of single processes, `<rank>.txt`, where there are several."""
+        """Logs of single processes, `<rank>.txt`, if there are several."""
         return self.root / "ranks"
 
     @property
@@ -129,12 +129,12 @@ class Folder:
 
 
 def shared(folder: Folder, attempt: int) -> Path:
-    """What the nodes of a run share where they are on one machine."""
+    """The folder that a run's nodes share when they are on one machine."""
     return folder.home / "shared" / seat(folder.run_id, 0, attempt)
 
 
 def make_private(folder: Path) -> None:
-    """A folder for sockets, which anybody may have made before where it is a temporary one: Forbidden when it is another's."""
+    """Makes a folder for sockets. Raises Forbidden when it belongs to another user, who may have made it first in `/tmp`."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat(follow_symlinks=False).st_uid != os.getuid():
         raise Forbidden(f"The folder {folder} of the run's socket belongs to somebody else.")

@@ -1,7 +1,7 @@
 """The keeper: the parent of the agent, with no network and no threads, that outlives it. Start with `keep`.
 
-An agent that ends by itself leaves nothing to do. When it is killed or crashes, the keeper ends all that came of the run
-and starts one salvage pass, which ships what is left and reports the end; after a build there is only to be tidied up.
+An agent that ends by itself leaves nothing to do. When it is killed or crashes, the keeper ends all processes of the run and
+starts one salvage pass, which ships the remaining data and reports the end; after a build it only cleans up.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     folder = Folder(root)
     umasks.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # A control plane that was started in the background ignores these two; the script must not inherit that.
+    # A control plane in the background ignores these two signals; the script must not inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if daemon:
@@ -51,7 +51,7 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
                 _clean_up(folder)
                 _watch(
                     _fork(folder, Errand.BUILD, lost=True)
-                )  # the control plane sends another, if the run still wants it
+                )  # the control plane sends another agent, if the run still needs it
         elif code := _watch(_fork(folder, Errand.RUN)):
             why = NO_ROOM.format(folder.root) if code == errno.ENOSPC else ""
             _watch(_fork(folder, Errand.SALVAGE, why=why, ended=_clean_up(folder)))
@@ -62,7 +62,7 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
 
 
 def _may_have_run(folder: Folder) -> bool:
-    """An agent that was here before may have started the script, unless it only built: no script is ever started twice."""
+    """True when an earlier agent may have started the script, since it did not only build. No script is started twice."""
     try:
         return bool(json.loads(folder.agent.read_bytes())["errand"] != Errand.BUILD)
     except FileNotFoundError:
@@ -72,16 +72,16 @@ def _may_have_run(folder: Folder) -> bool:
 
 
 def _fork(folder: Folder, errand: Errand, *, lost: bool = False, why: str = "", ended: int = 0) -> int:
-    """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not: ENOSPC for want
-    of room, which its log may have no room for. Of a build that was `lost` it does what is left to be done; `why` is what a
-    salvage says of the agent before it, and `ended` how many processes were ended."""
-    keeper = known(os.getpid())  # known here: an orphaned child would see init as its parent
+    """Does the errand in a child, whose exit code is 0 for success; ENOSPC means a full disk, on which the log may fail, too.
+    `lost`: cleans up after a lost build. `why`: the salvage pass reports it as the reason for the earlier agent's end. `ended`:
+    the number of processes that were ended before."""
+    keeper = known(os.getpid())  # read here: an orphaned child would see init as its parent
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        # To end a salvage pass would only lose what it ships: whoever wants the run to end has that already.
+        # SIGTERM to a salvage pass would only lose data: the run is ending anyway.
         signal.signal(signal.SIGTERM, signal.SIG_IGN if errand is Errand.SALVAGE else signal.SIG_DFL)
         _sign(folder, errand)
         if errand is Errand.RUN:
@@ -96,13 +96,13 @@ def _fork(folder: Folder, errand: Errand, *, lost: bool = False, why: str = "", 
             code = errno.ENOSPC
         log.exception("The agent failed.")
     finally:
-        # No tidy exit: a thread may be waiting for a control plane that is away, and nothing is left to be written.
+        # No normal exit: a thread may still wait for a control plane that is away, and all data is written.
         logging.shutdown()
         os._exit(code)
 
 
 def _sign(folder: Folder, errand: Errand) -> None:
-    """Notes who works here. A salvage goes on without that where there is no room: it tells the run's end."""
+    """Writes `agent.json` for this process. A salvage pass continues without it on a full disk, to report the run's end."""
     me = known(os.getpid())
     facts = {"pid": me.pid, "started": me.started, "errand": errand, "mark": folder.mark}
     try:
@@ -114,7 +114,7 @@ def _sign(folder: Folder, errand: Errand) -> None:
 
 
 def _watch(pid: int) -> int:
-    """Waits for a child, reaping whatever orphans come by; its status, negative for a signal. Passes SIGTERM on to it."""
+    """Waits for a child and reaps orphans; returns the child's status, negative for a signal. Passes SIGTERM on to it."""
 
     def pass_on(*_: object) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -129,7 +129,7 @@ def _watch(pid: int) -> int:
 
 
 def _clean_up(folder: Folder) -> int:
-    """How many processes of the run were ended."""
+    """Ends all processes of the run and returns their number."""
 
     def reap() -> None:
         with contextlib.suppress(ChildProcessError):
@@ -143,7 +143,7 @@ def _clean_up(folder: Folder) -> int:
 
 
 def _stdio_to(path: Path) -> None:
-    """Standard streams and the log go to the agent's own file."""
+    """Redirects standard streams and the log to the agent's own file."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     os.dup2(nothing, 0)

@@ -1,6 +1,6 @@
-"""The agent's way to the control plane: where it is now, and the few things an agent says. Patient without end, as long as
-the run's folder is there: nothing that the run made is given up because nobody answers. Only a control plane that answers, and
-has forgotten the run, is given up after a while (`Link.is_forgotten`).
+"""The agent's connection to the control plane: its current address, and an agent's few requests. It tries without limit while the
+run's folder exists, so that no result is lost when the control plane is away. It gives up only when the control plane answers and
+has not known the run for a while (`Link.is_forgotten`).
 """
 
 import contextlib
@@ -26,7 +26,7 @@ log = logging.getLogger("roost.agent")
 _PAUSE = 2.0
 _FILES_AT_ONCE = 5000
 GIVE_UP_SECONDS = 600.0
-"""For so long the run's own control plane may not know its token, until the run is taken for forgotten."""
+"""The run counts as forgotten when its own control plane has not known its token for this long."""
 
 
 class Link:
@@ -35,8 +35,8 @@ class Link:
     def __init__(
         self, folder: Folder, access: Access, *, patience: float = math.inf, rank: int | None = None, attempt: int = 0
     ) -> None:
-        """`patience` is how many seconds it tries while nobody answers; less than for ever only where a script waits. `rank` is
-        that of the node among several: then this agent speaks for its node, and the control plane for the run."""
+        """`patience`: seconds to try while the control plane is away; limited where a script waits or the run's folder is gone.
+        `rank`: of this node, when there are several; the agent then reports for its node, and the control plane for the run."""
         self.run_id = folder.run_id
         self.rank = rank
         self.attempt = attempt
@@ -55,8 +55,8 @@ class Link:
         serving: bool = False,
         at: float | None = None,
     ) -> Run:
-        """Reports an event that happened now, or `at` that time of this node. Said twice is said once. `serving`: this node has
-        no process that the run goes on for."""
+        """Reports an event that happened now, or `at` that time of this node. Safe twice. `serving`: no process the run waits
+        for is left on this node."""
         event: dict[str, object] = {
             "to": to.value,
             "reason": reason.value,
@@ -70,15 +70,15 @@ class Link:
         return decode(Run, self.client.call("POST", self.own_path("events"), json=event, clocked=True))
 
     def put_files(self, files: Sequence[RunFile], run_id: str = "", *, of_all: bool = False) -> None:
-        """Names blobs as files of the run, or of one below it. `of_all`: not this node's own, but those of all nodes."""
+        """Adds blobs as files of the run, or of a run below it. `of_all`: files of all nodes, not of this node."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             named = {"files": encode(files[start : start + _FILES_AT_ONCE])}
             node = {"node": self.rank} if self.rank and not run_id and not of_all else None
             self.client.call("PUT", path_of("runs", run_id or self.run_id, "files"), json=named, params=node)
 
     def is_forgotten(self) -> bool:
-        """For whoever was told that the run's token is not known: whether that is so for long. Another control plane at this
-        address may be in the way for a while; the home's own has lost the run."""
+        """To be called after Unauthorized: True when the home's own control plane has not known the token for GIVE_UP_SECONDS.
+        Answers of another control plane at this address do not count."""
         if not self._is_own_plane():
             self._unknown_since = None
             return False
@@ -87,12 +87,12 @@ class Link:
         return now - self._unknown_since > GIVE_UP_SECONDS
 
     def is_known(self) -> None:
-        """For whoever was let in."""
+        """To be called after a successful request: resets `is_forgotten`."""
         self._unknown_since = None
 
     def _is_own_plane(self) -> bool:
         if not self._access.endpoint_file:
-            return True  # on another machine nothing but the address is known of it
+            return True  # on another machine only the address is known
         try:
             instance = json.loads(Path(self._access.endpoint_file).read_bytes())["instance"]
             return bool(self.client.call("GET", "/api/health")["instance"] == instance)
@@ -103,15 +103,15 @@ class Link:
         return path_of("runs", self.run_id, *parts)
 
     def own_path(self, *parts: str) -> str:
-        """Of what concerns this agent alone, where the run has several."""
+        """A route of this agent alone, when the run has several; else of the run."""
         return self.path(*parts) if self.rank is None else self.path("agents", str(self.rank), *parts)
 
 
 def locate(access: Access) -> Endpoint:
-    """The control plane's address now: on its own machine it writes down where it is."""
+    """The control plane's current address: on its own machine it writes it to a file."""
     url = access.url
     if access.endpoint_file:
-        # While it is down, or about to come back, the last address is as good as any.
+        # While it is down or restarts, the address in `access` is used.
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             url = str(json.loads(Path(access.endpoint_file).read_bytes())["url"])
     return Endpoint(url, access.token)
@@ -121,14 +121,14 @@ _held_up = 0.0
 
 
 def held_up() -> float:
-    """Seconds that this agent has waited so far because the control plane had no room, or did not know it."""
+    """Seconds that this agent has waited so far because the control plane had a full disk or did not know the token."""
     return _held_up
 
 
 def persist(deed: Callable[[], T], *, seconds: float = math.inf) -> T:
-    """Does it until it succeeds, through refusals that pass by themselves: no room at the control plane, or another one at
-    this address, which does not know our token. Any other error is the caller's, as is one that stays for so many seconds, and
-    a token that stays unknown for GIVE_UP_SECONDS."""
+    """Repeats `deed` while it fails for a passing reason: a full disk of the control plane, or another control plane at this
+    address, which does not know our token. Raises any other error, one that lasts for `seconds`, and Unauthorized that lasts for
+    GIVE_UP_SECONDS."""
     global _held_up
     told, began = "", time.monotonic()
     while True:

@@ -1,7 +1,7 @@
-"""The story of a run on its node, from the plan to the reported end. Start with `run`; each step is a file beside this one.
+"""Executes a run on its node, from the plan to the reported end. Start with `run`; each step is a file beside this one.
 
-While the script runs threads work for it: `orders` listens, `ship` sends, `vitals` measures, `syncing` keeps outputs; and the
-door is open.
+While the script runs, threads work for it: `orders` receives halts, `ship` sends logs and metrics, `vitals` measures, `syncing`
+stores outputs, and the door answers the script's requests.
 """
 
 import itertools
@@ -47,12 +47,12 @@ from roost.machine.processes import Known, known
 
 log = logging.getLogger("roost.agent")
 _PATIENCE = 30.0
-"""With a control plane that does not answer, once the run's folder is gone: its home may be, too."""
+"""Seconds to wait for a silent control plane once the run's folder is gone: its home may be gone, too."""
 
 
 @dataclass(frozen=True)
 class _Crew:
-    """Everyone who works for one run."""
+    """All objects that work for one run."""
 
     folder: Folder
     plan: Plan
@@ -69,7 +69,7 @@ class _Crew:
 
 
 def run(folder: Folder, keeper: Known) -> None:
-    """Prepare, launch, ship, finish. Returns when the control plane has everything, or when nobody wants it any more."""
+    """Prepare, launch, ship, finish. Returns when the control plane has everything, or will never take it."""
     crew = _gather(folder, keeper)
     crew.orders.listen()
     try:
@@ -118,12 +118,12 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
 
 
 def _finish_without_folder(crew: _Crew, outcome: Outcome) -> None:
-    """The run's folder was deleted: it is made again with what is still open, and the run's end is told, but not for ever. Where
-    nobody answers, what was open stays there for a salvage pass."""
+    """Recreates the run's deleted folder from the files that are still open, and reports the run's end. Gives up when the control
+    plane does not answer for `_PATIENCE`; a recreated folder then stays for a salvage pass."""
     link = Link(crew.folder, crew.access, patience=_PATIENCE, rank=crew.link.rank, attempt=crew.plan.attempt)
     try:
         if decode(Run, link.client.call("GET", link.path())).status.is_terminal:
-            return  # whoever closed it has also deleted its folder
+            return  # the run was closed, and its folder deleted with it
         if not crew.held.remake(crew.plan, crew.access):
             log.error("The run's folder is gone, and cannot be made again.")
             return
@@ -137,7 +137,7 @@ def _finish_without_folder(crew: _Crew, outcome: Outcome) -> None:
 
 
 def _prepare(crew: _Crew) -> Prepared | Outcome:
-    """What the script needs; or the run's end, when that cannot be had or is not wanted any more."""
+    """Prepares everything that the script needs; returns the run's end instead when that fails or the run is halted."""
     try:
         plan = environments.install(crew.folder, crew.plan, crew.link, crew.orders)
         prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path, crew.orders.check)
@@ -155,7 +155,7 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
 
 
 def _supply(crew: _Crew, prepared: Prepared) -> Prepared:
-    """With its inputs laid out and folders for its outputs, their paths in its arguments and variables."""
+    """Lays out the inputs, makes folders for the outputs, and puts their paths into arguments and variables."""
     spec = prepared.plan.spec
     if not spec.inputs and not spec.outputs:
         return prepared
@@ -170,7 +170,7 @@ def _supply(crew: _Crew, prepared: Prepared) -> Prepared:
 
 
 def _show(crew: _Crew) -> None:
-    """Ships the run's log while no script runs yet."""
+    """Ships the run's log before the script runs."""
     try:
         crew.cargo.round()
     except (RoostError, OSError) as error:
@@ -178,9 +178,9 @@ def _show(crew: _Crew) -> None:
 
 
 def _script(crew: _Crew, prepared: Prepared) -> Outcome:
-    """From the script's start to its end; all its processes are gone when this returns."""
+    """Starts the script and waits for its end; all its processes are gone when this returns."""
     try:
-        crew.data.link = crew.door.link  # a script does not wait for ever
+        crew.data.link = crew.door.link  # this link's patience is limited: a script must not wait for ever
         crew.door.listen()
         if prepared.plan.image:
             crew.data.contained = True
@@ -221,14 +221,14 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
 
 
 def _command(crew: _Crew, prepared: Prepared, numbers: Iterator[int], argv: Sequence[str]) -> Running:
-    """What another node asks for: in the run's environment, its words in this node's own log."""
+    """Starts a command for another node, in the run's environment; its output goes to this node's own log."""
     name = f"command-{next(numbers)}"
     return launch.start_one(crew.folder, prepared.plan, argv, prepared.environment, crew.folder.std_log, name)
 
 
 class _Ahead:
-    """Tells the end of one of several nodes as soon as it is known: the others need not wait until this one has tidied up and
-    shipped what it made."""
+    """Reports the end of one of several nodes at once, so that the others need not wait until this one has cleaned up and shipped
+    its files."""
 
     def __init__(self, crew: _Crew, several: bool) -> None:
         self._crew = crew
@@ -236,13 +236,13 @@ class _Ahead:
         self._thread: threading.Thread | None = None
 
     def tell(self, outcome: Outcome) -> None:
-        """Returns at once: nobody may be there to hear it."""
+        """Reports in a thread and returns at once: the control plane may be away."""
         if self._several and self._thread is None:
             self._thread = threading.Thread(target=self._say, args=(outcome,), name="ahead", daemon=True)
             self._thread.start()
 
     def close(self, outcome: Outcome) -> None:
-        """Returns when it is told: what follows must not be overtaken by it."""
+        """Returns when the report is sent: it must not arrive after later ones."""
         if outcome.to is RunStatus.FAILED and not self._crew.orders.halted:
             self.tell(outcome)
         if self._thread is not None:
@@ -258,9 +258,9 @@ class _Ahead:
 
 
 def _end(crew: _Crew, processes: Sequence[Launched], polite: float = POLITE_SECONDS) -> int:
-    """Ends all that there is of the run, and takes its containers away; how many processes there were."""
+    """Ends all processes of the run and removes its containers; returns the number of processes."""
     boxes = [process.running for process in processes if isinstance(process.running, Box)]
-    if boxes and not crew.tree.members():  # the engine has them where this machine's /proc does not show them
+    if boxes and not crew.tree.members():  # this machine's /proc may not show the engine's processes
         for box in boxes:
             box.end(polite)
     left = crew.tree.end(polite=polite)
@@ -274,8 +274,8 @@ def _end(crew: _Crew, processes: Sequence[Launched], polite: float = POLITE_SECO
 
 
 def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome:
-    """Waits for the script's end, or brings it about; then ends whatever it left behind. A failure that comes with a halt is
-    taken for what came of that: a rank whose peers are ended already fails on its own."""
+    """Waits for the script's end, or ends it on a halt or timeout; then ends its remaining processes. A failure during a halt
+    counts as an effect of the halt: a rank fails when its peers have been ended."""
     limit = crew.plan.spec.timeout_seconds
     deadline = None if limit is None else time.monotonic() + limit
     in_time = True
@@ -289,7 +289,7 @@ def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome
     ended = _ended(processes)
     if ended is not None and (ended[0] == 0 or (in_time and not halted)):
         outcome = _own_end(crew, *ended)
-        _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
+        _note(crew.folder, outcome)  # first, so that a salvage pass can report it from here on
         ahead.tell(outcome)
         left = _end(crew, processes)
         if left:
@@ -307,7 +307,7 @@ def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome
 
 
 def _serve(crew: _Crew, start: Callable[[], Sequence[Launched]]) -> Outcome:
-    """A replica's worker, begun again and again until nobody wants it any more."""
+    """Restarts a replica's worker until the run is halted or fails."""
     serving = crew.plan.spec.serving
     assert serving is not None
     members = partial(crew.tree.members, marks=crew.tree.everywhere)
@@ -328,8 +328,8 @@ def _serve(crew: _Crew, start: Callable[[], Sequence[Launched]]) -> Outcome:
 
 
 def _pending(processes: Sequence[Launched], several: bool) -> list[Launched] | None:
-    """Those that still run; None when one has failed, or all that are waited for have ended. Of several nodes one goes on until
-    it is told, where none is waited for or others may need what is left (parameter servers)."""
+    """The processes that still run; None when one has failed, or all that are waited for have ended. With several nodes, a node
+    without such processes, or with others still running (parameter servers), continues until it is halted."""
     codes = [(process, process.running.exit_code()) for process in processes]
     waited = [code for process, code in codes if process.waited_for]
     left = [process for process, code in codes if code is None]
@@ -339,7 +339,7 @@ def _pending(processes: Sequence[Launched], several: bool) -> list[Launched] | N
 
 
 def _ended(processes: Sequence[Launched]) -> tuple[int, Launched] | None:
-    """The exit code of all together and whose it is: the first failure, else 0; None while they run."""
+    """The common exit code and its process: the first failure, else 0; None while they run."""
     codes = [(process.running.exit_code(), process) for process in processes]
     failed = [(code, process) for code, process in codes if code]
     if failed:

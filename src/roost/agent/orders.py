@@ -1,6 +1,6 @@
-"""What the agent is told while its script runs: a heartbeat that waits at the control plane brings a cancel within moments.
+"""Receives the control plane's orders while the script runs: a heartbeat request waits there, so a cancel arrives at once.
 
-Whatever makes the agent stop early ends here (`halt`), and wakes whoever waits for the script.
+Every reason to stop early is set here (`halt`), and wakes the thread that waits for the script.
 """
 
 import contextlib
@@ -20,37 +20,37 @@ _WAIT_SECONDS = 25
 _PAUSE = 2.0
 _FIRST_WORD_SECONDS = 0.3
 _FLUSH_SECONDS = 1.5
-"""That the heartbeat may be late for what somebody wants to read now."""
+"""How long a flush for a reader may delay the heartbeat."""
 log = logging.getLogger("roost.agent")
 
 
 class Halt(StrEnum):
-    """Why a script has to end before its own end."""
+    """Why a script is ended early."""
 
     CANCELED = "canceled"
-    """A person asked for it."""
+    """A cancel was requested."""
     TERMINATED = "terminated"
     """This process got SIGTERM: the engine stops it, or the machine goes down."""
     NODE_FAILED = "node_failed"
     """Another node of the run has failed."""
     NODES_DONE = "nodes_done"
-    """This node has no process that the run goes on for, and the others are done."""
+    """No process the run waits for is left on this node, and the other nodes are done."""
     PREEMPTED = "preempted"
-    """A node of the run is taken away: it begins again on others."""
+    """A node of the run is taken away: the run starts again on others."""
     OVER = "over"
     """The control plane has closed the run already."""
     DISOWNED = "disowned"
-    """The control plane does not know the run: nobody will ever take what it makes."""
+    """The control plane does not know the run, and will never take its results."""
     FOLDER_GONE = "folder_gone"
-    """Someone deleted the run's folder."""
+    """The run's folder was deleted."""
 
 
 class NotWanted(RoostError):
-    """The run was halted while something was made ready for it."""
+    """The run was halted while it was being prepared."""
 
 
 class Orders:
-    """`halted` and `wake` are for the thread that waits for the script; everything else may come from any thread."""
+    """`halted` and `wake` are for the thread that waits for the script; any thread may call the methods."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -63,19 +63,19 @@ class Orders:
         self.wake, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         """Readable once there is a halt."""
         self.flush: Callable[[float], None] = lambda _: None
-        """Sends what the run has written by now, within so many seconds; Unavailable when that takes longer."""
+        """Ships everything the run has written so far; Unavailable when that takes longer than the given seconds."""
 
     @property
     def halted(self) -> Halt | None:
         return self._halt or (Halt.TERMINATED if self._terminated else None)
 
     def check(self) -> None:
-        """NotWanted when there is a halt; for work that takes its time."""
+        """Raises NotWanted when there is a halt; called during long work."""
         if self.halted:
             raise NotWanted(f"The run was ended ({self.halted}) while it was being prepared.")
 
     def halt(self, why: Halt) -> None:
-        """The first reason counts."""
+        """Sets the reason to stop; the first one counts."""
         with self._lock:
             if self._halt is None:
                 self._halt = why
@@ -84,15 +84,15 @@ class Orders:
             os.write(self._wake_writer, b"!")
 
     def listen(self) -> None:
-        """Begins to listen: to SIGTERM (from the main thread only) and to the control plane."""
-        # The byte that Python writes for a signal wakes the waiting thread, which then runs the handler. That one takes no
-        # lock and writes no log: it may come in the middle of either, and twice.
+        """Starts to receive SIGTERM and the control plane's orders. Call it from the main thread."""
+        # The byte that Python writes for a signal wakes the waiting thread, which then runs the handler. The handler takes no
+        # lock and writes no log, since it may interrupt either, and come twice.
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._terminate)
         self.attend()
 
     def attend(self) -> None:
-        """Listens to the control plane alone, which hears by it that somebody is here."""
+        """Starts only the heartbeats: they receive orders, and show the control plane that this agent lives."""
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
 
     def _terminate(self, *_: object) -> None:
@@ -102,7 +102,7 @@ class Orders:
         self._over.set()
 
     def heard(self, run: Run) -> None:
-        """The run as the control plane has it now."""
+        """Takes the run's current state from the control plane, and halts if it requires that."""
         self._revision = max(self._revision, run.revision)
         if run.status is RunStatus.CANCEL_REQUESTED:
             self.halt(Halt.CANCELED)
@@ -115,7 +115,7 @@ class Orders:
         self._first_word.set()
 
     def _listen(self) -> None:
-        # The answer to "it is running" tells the revision, and spares a request; a long preparation does not keep us from asking.
+        # The answer to the event "running" has the revision and saves a request; a long preparation must not delay the heartbeat.
         self._first_word.wait(_FIRST_WORD_SECONDS)
         told = flushed = ""
         while not self._over.is_set():
@@ -128,7 +128,7 @@ class Orders:
                 self._link.is_known()
                 flushed = ""
                 if wish := answer.get("flush"):
-                    with contextlib.suppress(Unavailable):  # who asked goes without it
+                    with contextlib.suppress(Unavailable):  # the reader then gets older data
                         self.flush(_FLUSH_SECONDS)
                         flushed = str(wish)
             except NotFound:

@@ -1,8 +1,7 @@
-"""Processes of a run: found by ancestry and by mark, and ended with all that came of them.
+"""Finds the processes of a run, by ancestry and by mark, and ends all of them.
 
-The keeper is a subreaper, so whatever a script leaves behind, setsid children too, becomes the keeper's child: its
-descendants are the whole run. The mark (`ROOST_MARK` in a process's environment) finds what is left once the keeper is gone.
-Linux only.
+The keeper is a subreaper, so every orphan of a script, setsid children too, becomes the keeper's child: its descendants are the
+whole run. The mark (`ROOST_MARK` in a process's environment) finds remaining processes once the keeper is gone. Linux only.
 """
 
 import contextlib
@@ -25,7 +24,7 @@ _KILL_SECONDS = 4.0
 
 
 def descendants(root: int) -> list[Known]:
-    """Everything below a process that is not a zombie, without the process itself."""
+    """All processes below a process, without zombies and without the process itself."""
     found: list[Known] = []
     waiting = _children(root)
     seen = {root}
@@ -52,7 +51,7 @@ def _children(pid: int) -> list[int]:
 
 
 def marked(mark: str) -> list[Known]:
-    """Processes of this user with this mark (`Folder.mark`) in their environment, wherever they hang."""
+    """Processes of this user with this mark (`Folder.mark`) in their environment, whatever their parent."""
     wanted = f"{MARK}={mark}".encode()
     found: list[Known] = []
     for name in os.listdir("/proc"):
@@ -67,15 +66,15 @@ def marked(mark: str) -> list[Known]:
 
 
 class Tree:
-    """The processes of one run: all below its roots (keeper, agent), all that carry the mark; not the roots."""
+    """The processes of one run: all below its roots (keeper, agent) and all with the mark, but not the roots."""
 
     def __init__(self, mark: str, *roots: Known, everywhere: bool = False) -> None:
-        """`everywhere`: the run has processes that are nobody's children here, those in a container."""
+        """`everywhere`: the run has processes outside this tree, those in a container."""
         self._mark = mark
         self._roots = roots
         self.everywhere = everywhere
         self.spared: Callable[[], Iterable[int]] = tuple
-        """Processes that work for the run and outlive its script: those behind its mounts."""
+        """Ids of processes that outlive the script: those that serve its mounts."""
 
     def members(self, *, marks: bool = True) -> list[Known]:
         roots = {root.pid for root in self._roots if root.lives}
@@ -86,11 +85,11 @@ class Tree:
         return [process for pid, process in found.items() if pid not in kept]
 
     def end(self, *, polite: float = POLITE_SECONDS, meanwhile: Callable[[], None] = lambda: None) -> int:
-        """SIGTERM to all, SIGKILL to those that are left after `polite` seconds (0: at once); how many there were. At most 10 s.
+        """Sends SIGTERM to all, SIGKILL to the rest after `polite` seconds (0: at once); returns their number. At most 10 s.
 
-        `meanwhile` is called as the processes go, so that a parent can reap its children.
+        `meanwhile` is called as the processes end, so that a parent can reap its children.
         """
-        # While the keeper lives, whatever escaped has become its child, and no look through all of /proc is needed.
+        # While the keeper lives, every orphan is its child, so a scan of all of /proc is not needed.
         alone = not self._roots or not all(root.lives for root in self._roots)
         first = self.members(marks=self.everywhere or alone)
         if not first:
@@ -98,7 +97,7 @@ class Tree:
         met = {process.pid for process in first}
         if polite > 0:
             _signal(first, signal.SIGTERM)
-            _signal(first, signal.SIGCONT)  # a stopped process takes its SIGTERM only when it goes on
+            _signal(first, signal.SIGCONT)  # a stopped process handles SIGTERM only after SIGCONT
             _await_end(first, polite, meanwhile)
         deadline = time.monotonic() + _KILL_SECONDS
         while left := self.members():
@@ -120,7 +119,7 @@ def _signal(processes: Iterable[Known], number: signal.Signals) -> None:
 
 
 def _hold(process: Known) -> int | None:
-    """A file descriptor that means this very process; None when it is gone."""
+    """A file descriptor of exactly this process; None when it is gone."""
     try:
         fd = os.pidfd_open(process.pid)
     except OSError:
@@ -132,7 +131,7 @@ def _hold(process: Known) -> int | None:
 
 
 def _await_end(processes: Iterable[Known], seconds: float, meanwhile: Callable[[], None]) -> None:
-    """Returns when all of them have ended, or after so many seconds."""
+    """Returns when all of them have ended, or after `seconds`."""
     deadline = time.monotonic() + seconds
     for process in processes:
         fd = _hold(process)
@@ -151,7 +150,7 @@ def _readable(fds: Sequence[int], seconds: float | None) -> set[int]:
 
 
 class Running(Protocol):
-    """What the agent has started: a process, or a container with one."""
+    """A process that the agent started, directly or in a container."""
 
     fd: int
     """Readable once it has ended."""
@@ -195,7 +194,7 @@ class Started:
 def wait(processes: Sequence[Running], wake: int | None = None, deadline: float | None = None) -> bool:
     """Waits until one of the processes has ended, `wake` is readable or the deadline (monotonic) passes; False for the deadline.
 
-    Returns at once when one has ended already.
+    Returns at once when a process has already ended.
     """
     left = None if deadline is None else deadline - time.monotonic()
     fds = [process.fd for process in processes]

@@ -1,4 +1,4 @@
-"""The salvage pass: the agent is gone, what it left is shipped, and the run's end is told. Safe to do twice."""
+"""The salvage pass: ships what a killed agent left behind, and reports the run's end. Safe twice."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ from roost.domain.runs import Reason, Run, RunStatus
 log = logging.getLogger("roost.agent")
 BUILD_LOST = "The agent that built its environment ended unexpectedly, twice."
 _MOMENTS = 5.0
-"""How long a run may take to be cancelled after its build agent was lost, before another is sent."""
+"""How long to wait for a run to end after its build agent was lost, before its folder is left to another agent."""
 LOST = "The run's agent ended unexpectedly, and the script was ended with it."
 LOST_BEFORE = "The run's agent ended unexpectedly, before it had reported that the script was started."
 _BEGUN = (RunStatus.RUNNING, RunStatus.FINALIZING, RunStatus.NOT_RESPONDING)
@@ -34,14 +34,14 @@ LOST_LATE = (
 
 
 def salvage(folder: Folder, why: str = "", ended: int = 0) -> None:
-    """`why` the agent ended, where its keeper knows; `ended`: how many processes of the run the keeper has ended before."""
+    """`why`: the reason for the agent's end, if its keeper found one; `ended`: how many processes the keeper ended."""
     began = time.time()
     plan, access = folder.read_plan()
     link = Link(folder, access, attempt=plan.attempt)
     for place in (folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
-    count = Tree(folder.mark).end()  # the agent's keeper may be gone too: what is left is found by its mark
-    was_running = bool(count or ended or folder.container.exists())  # one in a container may be nobody's here
+    count = Tree(folder.mark).end()  # by mark: the agent's keeper may be gone too
+    was_running = bool(count or ended or folder.container.exists())  # /proc may not show a container's processes
     contained.clear(folder)
     limits.remove(folder.mark)
     datasets.clear(folder)
@@ -58,18 +58,18 @@ def salvage(folder: Folder, why: str = "", ended: int = 0) -> None:
     masks = Masks(folder)
     cargo = Cargo(folder, link, Staging(folder), masks)
     orders = Orders(link)
-    orders.attend()  # outputs may take long to send: the control plane hears that somebody is here, and nothing halts this
+    orders.attend()  # heartbeats while outputs are sent, which may take long; a halt has no effect here
     try:
         outcome = _outcome(folder, run, masks, why, was_running)
-        outcome = replace(outcome, at=min(outcome.at, began))  # not when somebody could be told of it
+        outcome = replace(outcome, at=min(outcome.at, began))  # the time of the end, not of the report
         finish(folder, link, cargo, masks, outcome, ship=lambda _: None)
     finally:
         orders.close()
 
 
 def tidy(folder: Folder) -> None:
-    """After a build agent that was lost: its containers go, and its folder if the run has ended or ends within moments. Otherwise
-    the control plane sends another, which has the folder next."""
+    """Cleans up after a lost build agent: removes its containers, and its folder if the run has ended or ends within moments.
+    Otherwise the control plane sends another agent, which uses the folder."""
     contained.clear(folder)
     plan, access = folder.read_plan()
     if _is_over(Link(folder, access, attempt=plan.attempt)):
@@ -95,7 +95,7 @@ def _is_over(link: Link) -> bool:
 
 
 def _outcome(folder: Folder, run: Run, masks: Masks, why: str, was_running: bool) -> Outcome:
-    """The script's own end if the agent saw it; else what is true of a run that lost its agent."""
+    """The script's own end if the agent recorded it; else the end of a run that lost its agent."""
     ended = outcomes.load(folder)
     if ended is not None:
         return ended

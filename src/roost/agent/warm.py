@@ -26,7 +26,7 @@ _LARGEST = 64 * 1024
 
 
 def serve(channel: socket.socket) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers that end are reaped by the kernel
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps keepers that end
     while True:
         data, fds, _, _ = socket.recv_fds(channel, _LARGEST, 4)
         if not data:
@@ -48,12 +48,12 @@ def _start(channel: socket.socket, folder: Path, fds: list[int]) -> dict[str, ob
     except OSError as error:
         return {"error": f"No process can be started for {folder.name}: {error.strerror}."}
     finally:
-        for fd in fds:  # the keeper has its own copies, and with them the lock
+        for fd in fds:  # the keeper has its own copies, and so the lock
             os.close(fd)
 
 
 def rehearse() -> None:
-    """Does once what each agent would else do for its first time, and slowly: libraries that load on use, records' type hints."""
+    """Does the slow first-time work here, once for all agents: libraries that load on use, type hints of records."""
     job_library.name()
     vitals.load()
     "localhost".encode("idna")  # every first connection loads this codec

@@ -1,1 +1,1 @@
-"""Bytes, named by their BLAKE3 hash. `base.py` is the promise; `folder.py` keeps it on a local folder."""
+"""Bytes, named by their BLAKE3 hash. `base.py` is the interface; `folder.py` implements it in a local folder."""

@@ -1,4 +1,4 @@
-"""The promise of a blob store: content-addressed bytes that never change."""
+"""The interface of a blob store: content-addressed bytes that never change."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -8,37 +8,37 @@ from roost.domain.errors import InvalidInput
 
 
 class WrongHash(InvalidInput):
-    """The content is not what its name says."""
+    """The content does not match its name."""
 
 
 @runtime_checkable
 class Inflow(Protocol):
-    """Bytes that arrive, each once: piece by piece, or, where the kernel moves them, into a file."""
+    """Incoming bytes, which can be read once: piece by piece, or moved into a file by the kernel."""
 
     def __iter__(self) -> Iterator[bytes | memoryview]: ...
 
     def pour(self, target: int, progress: Callable[[int], object]) -> int:
-        """Appends all of them to an open file; how many. `progress` hears of each stretch once it is there."""
+        """Appends all of them to an open file; returns their number. `progress` gets the size of each part once it is written."""
 
 
 class Blobs(Protocol):
-    """**Threads and processes**: any number at once; two that put the same content are both right.
-    **Whole or not at all**: a blob that is there is complete, whatever was killed while it was written.
-    **Sweeping**: `discard` takes away only what nobody has used since the time it is given. Putting content that is here already
-    counts as use, and so do `missing` and `keep`; so whoever was told that a blob is here finds it for the sweep's grace.
+    """**Threads and processes**: any number at once; two may put the same content.
+    **Whole or not at all**: an existing blob is complete, even if a writer was killed.
+    **Sweeping**: `discard` removes a blob only if it was not used since the given time. Putting content that exists already
+    counts as use, and so do `missing` and `keep`; so a blob that was reported as existing stays for the sweep's grace.
     **Raises**: NotFound, WrongHash, InvalidInput, DiskFull."""
 
     def put(self, data: bytes) -> str:
-        """Stores small content; its hash."""
+        """Stores small content; returns its hash."""
 
     def put_file(self, path: Path) -> tuple[str, int]:
-        """Stores a file's content (copied, hashed on the way); hash and size."""
+        """Stores a copy of a file's content, hashed while it is copied; returns hash and size."""
 
     def put_stream(self, chunks: Iterable[bytes | memoryview] | Inflow, *, expected: str) -> int:
-        """Stores what arrives piece by piece; its size. InvalidInput when its hash is not `expected`."""
+        """Stores content that arrives piece by piece; returns its size. InvalidInput when its hash is not `expected`."""
 
     def put_unnamed(self, chunks: Iterable[bytes | memoryview] | Inflow) -> tuple[str, int]:
-        """Stores what arrives before anybody knows its hash; hash and size."""
+        """Stores content whose hash is not known before; returns hash and size."""
 
     def get(self, name: str) -> bytes: ...
 
@@ -46,20 +46,20 @@ class Blobs(Protocol):
         """The content, piece by piece."""
 
     def size(self, name: str) -> int | None:
-        """Bytes; None when it is not there."""
+        """Its size in bytes; None when it does not exist."""
 
     def keep(self, name: str) -> int | None:
-        """As `size`, and counts as use."""
+        """Like `size`, but counts as use."""
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """Those that are not there, in the order given, each once."""
+        """The names without a blob, in the given order, each once."""
 
     def walk(self) -> Iterator[tuple[str, int, float]]:
-        """Every blob: name, size, and when it was used, a few minutes more or less."""
+        """Every blob: name, size, and time of last use, accurate to a few minutes."""
 
     def discard(self, name: str, *, unless_since: float) -> int | None:
-        """Removes a blob that was not used since; how many bytes that freed, None when it stays or was not there."""
+        """Removes a blob that was not used since that time; returns the bytes freed, None when it stays or does not exist."""
 
     def copy_to(self, name: str, target: Path, mode: int, progress: Callable[[int], None] = ...) -> None:
-        """A copy of its own at `target`, whose folder exists; the stored bytes can never be changed through it. `progress` hears
-        of each stretch of a large one, and what it raises ends the copying."""
+        """Writes an independent copy to `target`, whose folder exists; it can never change the stored bytes. `progress` is called
+        for each part of a large blob; an error from it ends the copying."""

@@ -1,6 +1,6 @@
-"""Many small blobs in one body, both ways: for each 32 bytes of hash, its length as a little-endian u32, its bytes.
+"""Many small blobs in one body, both ways. For each blob: 32 bytes of hash, its length as a little-endian u32, its bytes.
 
-Or many small files under their names: for each the length of its name (u16) and of its bytes (u32), little-endian, then both.
+Or many small files with names. For each file: the length of its name (u16) and of its bytes (u32), little-endian, then both.
 """
 
 import struct
@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from roost.domain.errors import InvalidInput
 
 MAX_COUNT = 10_000
-"""So many come in one body: heads alone, without a byte of content, would keep a thread and the memory for long."""
+"""The most blobs in one body: even heads without content would otherwise block a thread and memory for long."""
 _HEAD = struct.Struct("<32sI")
 _NAMED = struct.Struct("<HI")
 
 
 def head(name: str, size: int) -> bytes:
-    """What stands before the bytes of a blob."""
+    """The header before the bytes of a blob."""
     return _HEAD.pack(bytes.fromhex(name), size)
 
 
 def read(body: bytes) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each blob; InvalidInput where the body is cut short."""
+    """Name and content of each blob; InvalidInput when the body is truncated."""
     at = 0
     while at < len(body):
         if len(body) - at < _HEAD.size:
@@ -36,13 +36,13 @@ def read(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def named(name: str, data: bytes) -> bytes:
-    """A file as it stands in a body."""
+    """A file as encoded in a body."""
     encoded = name.encode()
     return _NAMED.pack(len(encoded), len(data)) + encoded + data
 
 
 def read_named(body: bytes) -> Iterator[tuple[str, memoryview]]:
-    """Name and content of each file; InvalidInput where the body is cut short, or a name is no text."""
+    """Name and content of each file; InvalidInput when the body is truncated or a name is not text."""
     view, at = memoryview(body), 0
     while at < len(body):
         name_at = at + _NAMED.size

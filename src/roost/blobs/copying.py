@@ -1,4 +1,4 @@
-"""Bytes from file to file, and from a socket to a file, inside the kernel, where it can; and hashed while they go."""
+"""Copies bytes from file to file, and from a socket to a file, inside the kernel if possible, and hashes them meanwhile."""
 
 import contextlib
 import errno
@@ -18,15 +18,15 @@ if sys.platform != "win32":
 
 _STEP = 16 * 1024 * 1024
 _BUFFER = 1024 * 1024  # stays in the processor's cache between the read and the hash
-_PIECE = 256 * 1024  # of a socket: larger ones take several times as long
+_PIECE = 256 * 1024  # of a socket: larger pieces are several times slower
 _CANNOT = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 _Way = tuple[Callable[[int], int], Callable[[int], None]]
-"""Takes at most so many bytes from a socket, how many; puts that many into a file."""
+"""Two functions: one takes at most the given bytes from a socket and returns their number; one writes that many to a file."""
 
 
 def copy(source: int, target: int, size: int, progress: Callable[[int], None] = lambda _: None) -> int:
-    """Copies up to `size` bytes from the start of one open file to that of another; how many there were. `progress` hears of each
-    step's bytes once they are there."""
+    """Copies up to `size` bytes from the start of one open file to the start of another; returns their number. `progress` is
+    called with the bytes of each step once they are written."""
     done = 0
     step = _between_files
     while done < size:
@@ -68,9 +68,9 @@ def pour(
     progress: Callable[[int], object],
     taken: Callable[[int], object] = lambda _: None,
 ) -> int:
-    """Appends the next `count` bytes of a socket that does not block to a file; how many came before its peer closed it. `wait`
-    returns when there may be more to read, or raises. `taken` hears of bytes once they have left the socket, `progress` once
-    they are in the file."""
+    """Appends the next `count` bytes of a non-blocking socket to a file; returns how many came before the peer closed it. `wait`
+    returns when there may be more to read, or raises. `taken` is called once bytes have left the socket, `progress` once they are
+    in the file."""
     with contextlib.ExitStack() as stack:
         spliced = _spliced(stack, source, target)
         take, put = spliced or _received(source, target)
@@ -102,7 +102,7 @@ def _spliced(stack: contextlib.ExitStack, source: socket.socket, target: int) ->
     out, into = os.pipe2(os.O_CLOEXEC)
     stack.callback(os.close, out)
     stack.callback(os.close, into)
-    with contextlib.suppress(OSError):  # more than this user may have: the usual 64 KiB will do
+    with contextlib.suppress(OSError):  # above this user's limit: the usual 64 KiB will do
         fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, _BUFFER)
 
     def take(count: int) -> int:
@@ -136,14 +136,14 @@ def _received(source: socket.socket, target: int) -> _Way:
 
 
 def copy_hashed(source: int, target: int, size: int) -> tuple[str, int]:
-    """Copies a file and hashes at once."""
+    """Copies a file and hashes it meanwhile."""
     return hashed_behind(target, lambda progress: copy(source, target, size, progress))
 
 
 def hashed_behind(target: int, fill: Callable[[Callable[[int], None]], int]) -> tuple[str, int]:
-    """Hash and size of what `fill` writes to an empty file, telling of each stretch: a second thread hashes *the copy*, right
-    behind, out of the page cache. So the hash is that of what was stored, even when the source changes meanwhile. `target`
-    must be open for reading too."""
+    """Hash and size of the bytes that `fill` writes to an empty file. `fill` reports each part, and a second thread hashes *the
+    copy* right behind it, from the page cache. So the hash is that of the stored bytes, even when the source changes meanwhile.
+    `target` must be open for reading too."""
     hasher, steps, problems = blake3(), queue.SimpleQueue[int](), list[BaseException]()
 
     def hash_behind() -> None:
@@ -169,5 +169,5 @@ def hashed_behind(target: int, fill: Callable[[Callable[[int], None]], int]) -> 
 
 def write_all(target: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
-    while view:  # a single write takes 2 GiB at most
+    while view:  # one write takes at most 2 GiB
         view = view[os.write(target, view) :]

@@ -1,10 +1,10 @@
 """Blobs in a folder: `ROOT/ab/abcd…`, read-only. Written to `ROOT/tmp/` first, then renamed: whole or not at all.
 
-No fsync: a rename after a write is whole for every process, and for a machine whose programs are killed. A power cut may take
-the last moments, as it may of the database beside it; waiting for the disk would make every small file a hundred times slower.
+No fsync: after a rename, every process sees the whole file, even if programs are killed. A power cut may lose the last moments,
+as for the database beside it; waiting for the disk would make every small file a hundred times slower.
 
-A blob's time of change says when it was last used: a sweep moves an old one to `tmp/` and looks at that time again before it
-goes, so that whoever used it in between, in any process, keeps it.
+A blob's time of change is its last use. A sweep moves an old blob to `tmp/` and checks that time again before it deletes, so that
+a blob that any process used in between stays.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ _SMALL = 1024 * 1024  # read at once, hashed, and written only if new
 _PIECE = 1024 * 1024
 _READ_ONLY = 0o400
 _STALE_SECONDS = 3600.0
-_USED_AGAIN_SECONDS = 600.0  # a use within this time of the last one is not written down
+_USED_AGAIN_SECONDS = 600.0  # a use within this time of the last one is not recorded
 _SHELF = 2
 _SWEPT = "swept-"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class FolderBlobs:
-    """Keeps the promises of `roost.blobs.base.Blobs`. Any number of processes may open one folder."""
+    """Implements `roost.blobs.base.Blobs`. Any number of processes may open one folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -74,7 +74,7 @@ class FolderBlobs:
         return self._put_stream(chunks, "")
 
     def put_fetched(self, name: str, fetch: Callable[[Path], object]) -> None:
-        """Keeps the file that `fetch` makes at the path it is given: moved into place, not copied."""
+        """Stores the file that `fetch` makes at the path it gets: moved into place, not copied."""
         path = self._new_path()
         try:
             fetch(Path(path))
@@ -143,7 +143,7 @@ class FolderBlobs:
                 os.rename(aside, path)
                 return None
             os.unlink(aside)
-        except FileNotFoundError:  # somebody else swept it, or put it back
+        except FileNotFoundError:  # another process swept it, or put it back
             return None
         return found.st_size
 
@@ -177,7 +177,7 @@ class FolderBlobs:
 
     def _put_small(self, source: int) -> tuple[str, int]:
         data = os.read(source, _SMALL + 1)
-        while piece := os.read(source, _PIECE):  # it grew, or the file system hands out less than asked for
+        while piece := os.read(source, _PIECE):  # it grew, or the file system returned less than requested
             data += piece
         name = hash_bytes(data)
         self._put(name, data)
@@ -204,7 +204,7 @@ class FolderBlobs:
 
     @contextlib.contextmanager
     def _temporary(self) -> Iterator[tuple[str, int]]:
-        """A new file under `tmp/`, gone afterwards unless it was kept."""
+        """A new file under `tmp/`, deleted afterwards unless it was moved into place."""
         path = self._new_path()
         try:
             target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _READ_ONLY)
@@ -219,7 +219,7 @@ class FolderBlobs:
             raise
 
     def _new_path(self) -> str:
-        # The process id, since a fork inherits word and counter.
+        # With the process id, since a fork inherits word and counter.
         return f"{self._tmp}/{os.getpid()}-{self._word}-{next(self._counter)}"
 
     def _keep(self, temporary: str, name: str) -> None:
@@ -231,8 +231,8 @@ class FolderBlobs:
             os.rename(temporary, target)
 
     def _sweep(self) -> None:
-        """Removes what killed processes left; nothing that was written to within the hour. A blob that was used while a sweep
-        that was killed had it aside goes back to its place."""
+        """Removes files of killed processes, but nothing that was written within the hour. A recently used blob that a killed
+        sweep left in `tmp/` goes back to its place."""
         with os.scandir(self._tmp) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):  # another process swept it
@@ -243,7 +243,7 @@ class FolderBlobs:
 
 
 def _hashed(chunks: Iterable[bytes | memoryview], each: Callable[[bytes | memoryview], object]) -> tuple[str, int]:
-    """Hash and size of all chunks, each given to `each` as well."""
+    """Hash and size of all chunks; also passes each chunk to `each`."""
     hasher, size = blake3(max_threads=blake3.AUTO), 0
     for chunk in chunks:
         hasher.update(chunk)
@@ -254,7 +254,7 @@ def _hashed(chunks: Iterable[bytes | memoryview], each: Callable[[bytes | memory
 
 def _open_regular(path: Path) -> int:
     try:
-        # Not waiting: a pipe would block for ever.
+        # Non-blocking: a pipe would block for ever.
         source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise NotFound(f"There is no file {str(path)!r}.") from None

@@ -12,7 +12,7 @@ from blake3 import blake3
 _SMALL = 1024 * 1024
 _BUFFER = 4 * 1024 * 1024
 _BEHIND = 5
-"""How nice a thread beside others is. At 19 it gets no time on a busy machine, even while it holds the interpreter's lock."""
+"""The nice value of a hashing thread. At 19 it gets no time on a busy machine, even while it holds the interpreter's lock."""
 
 
 def hash_bytes(data: bytes | bytearray | memoryview) -> str:
@@ -26,7 +26,7 @@ def hash_file(path: Path) -> str:
 
 
 def hash_open(descriptor: int) -> str:
-    """The hash of an open file. It is read, not mapped: a mapping of a file that its writer cuts short kills the process."""
+    """The hash of an open file. It is read, not mapped: a mapped file that its writer truncates kills the process."""
     size = os.fstat(descriptor).st_size
     if size <= _SMALL:
         return hash_bytes(os.pread(descriptor, size, 0))
@@ -36,9 +36,9 @@ def hash_open(descriptor: int) -> str:
 
 
 def hash_beside(path: Path, is_wanted: Callable[[], bool]) -> str:
-    """The hash of a large file, by a thread that works beside others and takes what processor time they leave. Empty when it is
-    not wanted any more before the end."""
-    if sys.platform == "linux":  # elsewhere threads have no standing of their own
+    """The hash of a large file. Lowers the priority of this thread, so that it uses the processor time that others leave. Empty
+    when `is_wanted` returns False before the end."""
+    if sys.platform == "linux":  # elsewhere threads have no priority of their own
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BEHIND)
     hasher, buffer = blake3(), bytearray(_BUFFER)
@@ -52,7 +52,7 @@ def hash_beside(path: Path, is_wanted: Callable[[], bool]) -> str:
 
 
 def add_range(descriptor: int, offset: int, count: int, hasher: blake3, buffer: bytearray) -> None:
-    """Adds `count` bytes of an open file from `offset` on to a hash, or fewer when it ends before."""
+    """Adds `count` bytes of an open file, from `offset` on, to a hash; fewer when the file ends before."""
     view = memoryview(buffer)
     while count > 0:
         got = os.preadv(descriptor, [view[: min(count, len(buffer))]], offset)

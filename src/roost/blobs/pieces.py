@@ -1,4 +1,4 @@
-"""A stretch of a file on its way out: piece by piece, or handed to whoever can send files as they are."""
+"""A part of a file to be sent: piece by piece, or as an open file for a caller that can send files directly."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ _PIECE = 1024 * 1024
 
 
 class FilePieces(Iterator[bytes]):
-    """The next `count` bytes of the open `file` from `offset` on. The file is closed when it has been read, or is forgotten."""
+    """The next `count` bytes of the open `file` from `offset` on. The file is closed at the end, or with this object."""
 
     def __init__(self, file: int, offset: int, limit: int | None) -> None:
         self.file = file

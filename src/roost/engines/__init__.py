@@ -1,4 +1,4 @@
-"""Engines start, watch and stop agents; nothing else. `base.py` is the promise; one file per engine. How to write one:
+"""Engines start, watch and stop agents; nothing else. `base.py` is the interface; one file per engine. How to write one:
 docs/how-it-works/engines.md."""
 
 import importlib
@@ -15,18 +15,18 @@ GROUP = "roost.engines"
 
 
 class EngineModule(Protocol):
-    """What the module of an engine has. `settings` are those of the control plane; `settings.home` is its folder."""
+    """The functions of an engine's module. `settings` are those of the control plane; `settings.home` is its folder."""
 
     def abilities(self, settings: Any) -> Abilities | None:
-        """What the engine can do with these settings; None when they give it nothing to run on. Starts nothing and asks no
-        service: it is called before the control plane listens. Raises InvalidInput when the settings contradict each other."""
+        """The engine's abilities with these settings; None when they give it nothing to run on. Starts nothing and calls no
+        service, since it runs before the control plane listens. Raises InvalidInput when the settings contradict each other."""
 
     def make(self, settings: Any) -> Engine:
-        """The engine. Called only where `abilities` are not None."""
+        """The engine. Called only when `abilities` are not None."""
 
 
 def load(name: str) -> EngineModule:
-    """The module of an engine. InvalidInput when there is none of that name, or when it cannot be imported."""
+    """The module of an engine. InvalidInput when no engine has that name, or when it cannot be imported."""
     found = entry_points(group=GROUP, name=name) if name not in ENGINES else ()
     if name not in ENGINES and not found:
         raise InvalidInput(f"No engine named {name!r}.", hint=f"There are: {', '.join(names())}.")
@@ -42,5 +42,5 @@ def load(name: str) -> EngineModule:
 
 
 def names() -> list[str]:
-    """All engines that can be named, ours and those of other packages."""
+    """Names of all engines, ours and those of other packages."""
     return sorted({*ENGINES, *entry_points(group=GROUP).names})

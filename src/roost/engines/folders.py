@@ -1,4 +1,4 @@
-"""The run's folder as an engine on this machine hands it to an agent: locked, with the plan in it."""
+"""Makes the run's folder for an agent on this machine: locked, with the plan in it."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from roost.machine import files, locks
 def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
     """The folder and its held lock, as a file descriptor that the caller passes on and closes. Conflict when an agent has it.
 
-    Nothing is written before the lock is held, so a second start leaves the first one's plan alone.
+    Nothing is written before the lock is held, so a second start does not change the plan of the first.
     """
     folder = home / "runs" / seat(names.run_id(plan.run_id), plan.node_rank, plan.attempt)
     try:
@@ -32,13 +32,13 @@ def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
 
 
 def mark_of(home: Path, seat: str) -> str:
-    """What the processes of this agent of this home carry."""
+    """The mark of this agent's processes in this home."""
     found = os.stat(home)
     return mark(seat, found.st_dev, found.st_ino)
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether an agent or its keeper has the folder."""
+    """True while an agent or its keeper holds the folder's lock."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

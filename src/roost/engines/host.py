@@ -21,7 +21,7 @@ from roost.version import VERSION
 
 
 def answer(engine: LocalEngine, question: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the engine says to one question; an error as the wire has it."""
+    """The engine's answer to one request; an error in the wire's form."""
     try:
         match question.get("op"):
             case "start":
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("home", type=Path, nargs="?", help="folder of this host's runs, environments and caches")
     parser.add_argument("--check", action="store_true", help="say the version, and that is all")
     given = parser.parse_args()
-    # Answers have standard output to themselves: what anything here prints goes to the control plane's log.
+    # Standard output is for answers only: any other output goes to the control plane's log.
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     if given.check or given.home is None:

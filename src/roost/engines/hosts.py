@@ -1,6 +1,6 @@
-"""Agents on other machines. Each host has one process of ours, `python -m roost.engines.host`, started by the command that the
-file of hosts names (`ssh gpu-1`) and asked over its standard input; there the embedded engine does the rest. It ends when the
-control plane goes, the agents stay. Handles are JSON: the host's address and the handle there. Start with `HostsEngine.start`.
+"""Agents on other machines. Each host has one process of ours, `python -m roost.engines.host`, started by the command in the file
+of hosts (`ssh gpu-1`). It gets requests over its standard input and passes them to the embedded engine there. It ends with the
+control plane; the agents stay. Handles are JSON: the host's address and the handle there. Start with `HostsEngine.start`.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from roost.version import VERSION
 _HELLO_SECONDS = 20.0
 _ANSWER_SECONDS = 30.0
 _PAUSE_SECONDS = 5.0
-"""A host that did not answer is not asked again before: whoever asks holds a thread of the control loop."""
+"""The least time before a host that did not answer gets another request: each one blocks a thread of the control loop."""
 _END_SECONDS = 5.0
 _BLOCK = 64 * 1024
 log = logging.getLogger("roost.engines")
@@ -46,7 +46,7 @@ class Settings(Protocol):
 
 
 def abilities(settings: Settings) -> Abilities | None:
-    """None when no file names a host. InvalidInput when the hosts could not reach the control plane."""
+    """None when there is no file of hosts. InvalidInput when the hosts could not reach the control plane."""
     if not settings.hosts_file.exists():
         if settings.hosts:
             raise InvalidInput(f"The file of hosts {settings.hosts} is not there.", hint="ROOST_HOSTS names it.")
@@ -90,7 +90,7 @@ class HostsEngine:
             return AgentState.UNKNOWN
 
     def stop(self, handle: str) -> None:
-        with contextlib.suppress(Unavailable):  # whoever wants it to end asks again
+        with contextlib.suppress(Unavailable):  # the caller will stop it again
             self._ask("stop", handle)
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class HostsEngine:
         return self._channels[known["host"]].ask({"op": op, "handle": known["handle"]})
 
     def _place(self, plan: Plan) -> str:
-        """The host of the plan's node. What has no node yet, a build, is the first host's."""
+        """The host of the plan's node. A build, which has no node yet, goes to the first host."""
         if plan.address in self._channels:
             return plan.address
         if plan.errand is Errand.BUILD and plan.address == LOOPBACK and self._channels:
@@ -115,7 +115,7 @@ class HostsEngine:
 
 
 class _Channel:
-    """The process on a host and the pipes to it. One question at a time; begun when it is first asked, and again when it died."""
+    """The process on a host and the pipes to it. One request at a time; starts at the first request, and again if it died."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -125,7 +125,7 @@ class _Channel:
         self._not_before = 0.0
 
     def ask(self, question: Mapping[str, object]) -> Mapping[str, Any]:
-        """The answer; the error that it is, or Unavailable when there is none."""
+        """The answer. Raises the error in it, or Unavailable when there is no answer."""
         with self._lock:
             if time.monotonic() < self._not_before:
                 raise Unavailable(f"Host {self._host.address} did not answer a moment ago.")
@@ -159,7 +159,7 @@ class _Channel:
         self._end()
         host, self._read = self._host, b""
         argv = [*host.command, host.python, "-P", "-m", "roost.engines.host", host.home]
-        # A session of its own: Ctrl-C in a terminal is not meant for it.
+        # Its own session, so that Ctrl-C in a terminal does not end it.
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, umask=umasks.users()
         )
@@ -169,7 +169,7 @@ class _Channel:
         log.info("host %s is here", host.address)
 
     def _line(self, seconds: float) -> dict[str, Any]:
-        """The next line that it says; what is no JSON is a banner of some shell."""
+        """The next line of JSON; other lines are banners of a shell, and are skipped."""
         assert self._process is not None
         assert self._process.stdout is not None
         source, deadline = self._process.stdout.fileno(), time.monotonic() + seconds
@@ -188,7 +188,7 @@ class _Channel:
             self._read += more
 
     def _end(self) -> None:
-        """It goes by itself when its input ends."""
+        """Closes its input, which ends the process; kills it after `_END_SECONDS`."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -33,7 +33,7 @@ def make(settings: Settings) -> "InlineEngine":
 
 
 class InlineEngine:
-    """See `base.Engine`. A handle names a run; while `start` of it has not returned, its agent is alive."""
+    """See `base.Engine`. A handle names a run; its agent is alive until `start` returns."""
 
     def __init__(self, home: Path) -> None:
         self._home = home.absolute()
@@ -63,7 +63,7 @@ class InlineEngine:
         with self._lock:
             if handle in self._running:
                 return AgentState.ALIVE
-        # Another engine object may be the one that waits for it.
+        # Another engine object may be running it.
         folder = self._home / "runs" / json.loads(handle)["run_id"]
         return AgentState.ALIVE if folders.is_locked(folder) else AgentState.GONE
 

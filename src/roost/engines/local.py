@@ -1,5 +1,5 @@
 """The embedded engine: agents are processes on this machine, forked from a warm one. Handles are JSON: the keeper's pid, its
-start time, its seat in the run and its mark; they outlive the control plane, and mean nothing to that of another home. Start with
+start time, its seat in the run and its mark; they outlive the control plane, and are not valid in another home. Start with
 `LocalEngine.start`.
 """
 
@@ -26,7 +26,7 @@ _LARGEST = 64 * 1024
 _ANSWER_SECONDS = 60.0
 _END_SECONDS = 5.0
 _GRACE = 10.0
-"""Seconds between asking an agent to end and ending it."""
+"""Seconds between SIGTERM to an agent and killing it."""
 
 
 class Settings(Protocol):
@@ -53,7 +53,7 @@ class LocalEngine:
         try:
             return self._start(plan, access)
         except _WarmDied:
-            # It may have died after the fork: then the new keeper has the lock, and a second one must not be made.
+            # It may have died after the fork: the new keeper then holds the lock, and must stay the only one.
             place = seat(plan.run_id, plan.node_rank, plan.attempt)
             if folders.is_locked(self._folder(place)):
                 return self._handle(0, 0, place)
@@ -73,8 +73,8 @@ class LocalEngine:
         return AgentState.ALIVE if any(self._living(handle)) else AgentState.GONE
 
     def stop(self, handle: str) -> None:
-        """SIGTERM to the agent, which ends its processes, keeps their outputs and reports. If its processes are not gone in time
-        it is killed, and its keeper ends what is left."""
+        """Sends SIGTERM to the agent, which ends its processes, stores their outputs and reports. If its processes are not gone
+        in time, the agent is killed, and its keeper ends the rest."""
         agent, keeper = self._living(handle)
         if (agent or keeper) and not self._ended(handle):
             _kill(agent or keeper, signal.SIGTERM)
@@ -89,8 +89,8 @@ class LocalEngine:
         return self._home / "runs" / seat
 
     def _living(self, handle: str) -> tuple[int, int]:
-        """The pids of agent and keeper; 0 for one that is gone. One that another home's control plane started is none of ours,
-        though a copy of that home names it."""
+        """The pids of agent and keeper; 0 for one that is gone. A process of another home does not count, even if this home is a
+        copy of that one and has its handle."""
         keeper = json.loads(handle)
         agent = _read(self._folder(keeper["run_id"]) / "agent.json")
         mark = folders.mark_of(self._home, keeper["run_id"])
@@ -114,13 +114,13 @@ class LocalEngine:
                 _kill(pid, signal.SIGKILL)
 
     def _ended(self, handle: str) -> bool:
-        """Whether the run's processes are gone, or being ended, and what is left only ships: that may take its time."""
+        """True when the run's processes have ended, or are being ended, and the agent only ships data, which may take long."""
         folder = self._folder(json.loads(handle)["run_id"])
         return (folder / "ended.json").exists() or _read(folder / "agent.json").get("errand") == Errand.SALVAGE
 
 
 class _WarmDied(Unavailable):
-    """The warm process ended instead of answering; there is a new one now."""
+    """The warm process ended without an answer; a new one has been started."""
 
 
 class _Warm:
@@ -131,7 +131,7 @@ class _Warm:
         self._begin()
 
     def ask(self, folder: Path, lock: int) -> dict[str, Any]:
-        """Has a keeper forked for this folder, which takes over the lock. _WarmDied when there was no answer."""
+        """Requests a keeper for this folder, which takes over the lock. Raises _WarmDied when there was no answer."""
         with self._lock:
             try:
                 socket.send_fds(self._channel, [json.dumps({"folder": str(folder)}).encode()], [lock])
@@ -153,7 +153,7 @@ class _Warm:
     def _begin(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.settimeout(_ANSWER_SECONDS)
-        # By name: engines know nothing of the agent's code. A session of its own: Ctrl-C in a terminal is not meant for it.
+        # By name, since engines do not import the agent; in its own session, so that Ctrl-C in a terminal does not end it.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "roost.agent.warm", str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
@@ -180,7 +180,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _alive(pid: int, started: int) -> int:
-    """The pid, when this very process is there and more than a zombie; else 0."""
+    """The pid, if exactly this process exists and is not a zombie; else 0."""
     return pid if Known(pid, started).lives else 0
 
 

@@ -1,4 +1,4 @@
-"""One run → its processes on a node. Pure: no clock, files or network. `base.py` is the promise and the plainest launch."""
+"""One run → its processes on a node. Pure: no clock, files or network. `base.py` has the interface and the simplest launch."""
 
 from collections.abc import Mapping
 
@@ -17,11 +17,11 @@ LAUNCHES: Mapping[str, Launch] = {
     LaunchKind.TENSORFLOW: tensorflow,
     LaunchKind.SERVE: serve,
 }
-"""What `RunSpec.launch` names."""
+"""The launches by their names in `RunSpec.launch`."""
 
 
 def find(name: str) -> Launch:
-    """The launch of that name; InvalidInput lists those there are."""
+    """The launch with that name; InvalidInput lists the existing ones."""
     if name not in LAUNCHES:
         raise InvalidInput(f"There is no launch named {name!r}.", hint=f"It is one of: {', '.join(sorted(LAUNCHES))}.")
     return LAUNCHES[name]

@@ -1,4 +1,4 @@
-"""Where a process runs (Place), what it is (Process), and the plainest launch: one process on one node."""
+"""The place of a node (Place), a process to start (Process), and the simplest launch: one process on each node."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -10,30 +10,30 @@ from roost.domain.runs import RunSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """This node among the run's nodes; known only once the nodes are given."""
+    """This node among the run's nodes; known only once the run has its nodes."""
 
     node_rank: int = 0
     addresses: tuple[str, ...] = ("127.0.0.1",)
     """One per node, by rank."""
     nodes: tuple[str, ...] = ("",)
-    """The nodes' own names, by rank: each is a hostname that no other node of the run has."""
+    """The nodes' own names, by rank: hostnames that are unique in the run."""
     ports: tuple[tuple[int, ...], ...] = ((),)
-    """Ports that were free on each node a moment ago, by rank: one for each of its processes and one beside."""
+    """Ports that were free on each node a moment ago, by rank: one for each of its processes and one more."""
     shared: str = ""
-    """A folder that all nodes of the run see, empty at its start; empty where they share none."""
+    """The path of a folder that all nodes of the run see, without files at the start; "" when they share none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
-    """What this launch adds to the run's own variables."""
+    """Variables that this launch adds to the run's own."""
     rank: int = 0
     """Among all processes of the run."""
     waited_for: bool = True
-    """Whether the run goes on for it. One that is not (a parameter server) is ended when all others have ended."""
+    """True when the run waits for this process. Others (parameter servers) are ended once all of these have ended."""
     expands: bool = True
-    """Whether `$VAR` in its words is filled in for it; a shell does that itself, by its own rules."""
+    """True when the agent expands `$VAR` in its arguments; a shell does that itself, by its own rules."""
 
 
 class Launch(Protocol):
@@ -42,17 +42,17 @@ class Launch(Protocol):
 
 
 def argv_of(spec: RunSpec) -> tuple[str, ...]:
-    """The script with the run's interpreter, the command as it stands, or a shell with the user's text."""
+    """The script with the run's interpreter, the unchanged command, or a shell with the user's text."""
     if spec.shell:
         return ("bash", "-c", *spec.command)
     return spec.command if spec.command else (spec.interpreter, "-u", spec.script, *spec.arguments)
 
 
 def on_one_machine(place: Place) -> bool:
-    """Whether the nodes are logical ones of one machine, each with a loopback address of its own."""
+    """True when the nodes are logical nodes of one machine, each with its own loopback address."""
     try:
         return all(ipaddress.ip_address(address).is_loopback for address in place.addresses)
-    except ValueError:  # a name of some network
+    except ValueError:  # a host name
         return False
 
 

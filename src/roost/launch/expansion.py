@@ -1,5 +1,5 @@
-"""What is filled into arguments on the node: `$VAR` and `${VAR}` with the variables of the process, and what stands for data with
-its path. Pure, and no shell anywhere."""
+"""Fills in arguments on the node: `$VAR` and `${VAR}` with the variables of the process, and tokens of data with paths. Pure, and
+without a shell."""
 
 import re
 import shlex
@@ -9,12 +9,12 @@ from roost_job import mpi
 
 
 def expand(arguments: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The arguments with their variables filled in. An unknown one stays as it is, and one argument stays one argument."""
+    """The arguments with their variables filled in. An unknown variable stays unchanged, and one argument stays one argument."""
     return tuple(mpi.expand(argument, environment) for argument in arguments)
 
 
 def fill(arguments: Iterable[str], tokens: Mapping[str, str], *, shell: bool = False) -> tuple[str, ...]:
-    """The arguments with what each token stands for, wherever it stands in them; quoted where a shell reads them."""
+    """The arguments with each token replaced by its value, anywhere in them; quoted when a shell reads them."""
     if not tokens:
         return tuple(arguments)
     longest_first = sorted(tokens, key=len, reverse=True)

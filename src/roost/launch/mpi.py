@@ -1,7 +1,7 @@
-"""MPI: one `mpirun` on the first node, which starts the ranks of all; the other nodes serve its commands.
+"""MPI: one `mpirun` on the first node starts the ranks of all nodes; the other nodes execute its commands.
 
-Which Open MPI there is, and what it has to be told, is seen on the node alone, inside the run's environment or container:
-`roost_job.mpi` finds it there, is its remote shell, and stands before each rank to give it its log and folder.
+The version of Open MPI and its options can be found only on the node, inside the run's environment or container: `roost_job.mpi`
+finds it there, is its remote shell, and starts each rank with its log and folder.
 """
 
 from roost.domain.runs import RunSpec
@@ -9,11 +9,11 @@ from roost.launch.base import Place, Process, argv_of, on_one_machine
 from roost_job.mpi import BOOT
 
 MPIRUN = -1
-"""No rank: its words are the node's."""
+"""Not a rank: its output goes to the node's own log."""
 
 
 def mpi(spec: RunSpec, place: Place) -> tuple[Process, ...]:
-    """Nothing on nodes but the first. `$VAR` in arguments is filled in where a rank runs, with its own variables."""
+    """One process on the first node, none on the others. `$VAR` in arguments is filled in by each rank's own variables."""
     if place.node_rank != 0:
         return ()
     words = [
@@ -28,7 +28,7 @@ def mpi(spec: RunSpec, place: Place) -> tuple[Process, ...]:
 
 
 def _variables(place: Place) -> dict[str, str]:
-    """What scripts of Azure read of the first node, to find each other beside MPI; `mpirun` hands them on to all ranks."""
+    """Azure's variables about the nodes, by which scripts find each other without MPI; `mpirun` passes them to all ranks."""
     master = place.addresses[0]
     port = place.ports[0][0]
     return {

@@ -1,7 +1,7 @@
-"""`torch.distributed`: so many processes on each node, each told who it is in both families of variables.
+"""`torch.distributed`: several processes on each node; each gets its rank in two families of variables.
 
-`RANK`, `WORLD_SIZE` and their kin are what `init_method="env://"` reads; `AZ_BATCHAI_…` is what scripts of Azure's first years
-hand on as arguments. Both are set whichever form the configuration has. A command that calls `torchrun` itself gets them too.
+`init_method="env://"` reads `RANK`, `WORLD_SIZE` and others; older scripts for Azure pass `AZ_BATCHAI_…` as arguments. Both are
+always set, also for a command that calls `torchrun` itself.
 """
 
 from roost.domain.runs import RunSpec
@@ -25,8 +25,8 @@ def pytorch(spec: RunSpec, place: Place) -> tuple[Process, ...]:
 
 def _common(spec: RunSpec, place: Place) -> dict[str, str]:
     count, nodes = spec.topology.processes_per_node, len(place.addresses)
-    first, other = place.ports[0][:2]  # a port each: nothing says that a script uses only one of the two ways to meet
-    # A script may meet by a file where the nodes share a folder, as they did on Azure; else by the first node's address.
+    first, other = place.ports[0][:2]  # a port each, since a script may use both ways to meet
+    # With a shared folder, processes meet by a file, as on Azure; else by the first node's address.
     meeting = f"file://{place.shared}/{INIT_FILE}" if place.shared else f"tcp://{place.addresses[0]}:{other}"
     given = {
         "MASTER_ADDR": place.addresses[0],
@@ -37,7 +37,7 @@ def _common(spec: RunSpec, place: Place) -> dict[str, str]:
         "AZ_BATCHAI_PYTORCH_INIT_METHOD": meeting,
         "AZ_BATCHAI_MASTER_NODE": place.addresses[0],
     }
-    if on_one_machine(place):  # whatever networks the machine has: the nodes reach each other here
+    if on_one_machine(place):  # logical nodes have loopback addresses
         given |= dict.fromkeys(("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"), "lo")
     return {name: value for name, value in given.items() if name not in spec.environment_variables}
 

@@ -1,4 +1,4 @@
-"""The worker of an endpoint's replica: the job library's own program, in the model's environment. The agent begins it anew."""
+"""The worker of an endpoint's replica: the job library's own program, in the model's environment. The agent restarts it."""
 
 from roost.domain.runs import RunSpec
 from roost.launch.base import Place, Process

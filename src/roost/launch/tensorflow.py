@@ -1,7 +1,7 @@
-"""`tf.distribute`: workers and parameter servers, dealt out over the nodes in turn, each with its `TF_CONFIG`.
+"""`tf.distribute`: workers and parameter servers, assigned to the nodes in turn, each with its `TF_CONFIG`.
 
-Worker 0 is the chief by TensorFlow's own rule; a script that wants a task of type `chief` gets the first worker as that.
-Parameter servers never end by themselves: nobody waits for them. Beside a chief workers only serve, and it alone is waited for.
+Worker 0 is the chief by TensorFlow's own rule; if a task of type `chief` is requested, the first worker becomes it. Parameter
+servers never end by themselves, so the run does not wait for them. With a chief, the run waits only for the chief.
 """
 
 import json
@@ -40,7 +40,7 @@ def tensorflow(spec: RunSpec, place: Place) -> tuple[Process, ...]:
 
 
 def _tasks(topology: Topology, place: Place) -> Iterator[_Task]:
-    """Workers first, so that their ranks are those that people count; each node's tasks take its ports in turn."""
+    """Workers first, so that they have the lowest ranks; each node's tasks take its ports in turn."""
     chiefs = 1 if topology.chief else 0
     kinds = [("chief", i) for i in range(chiefs)]
     kinds += [("worker", i) for i in range(topology.workers - chiefs)]

@@ -1,2 +1,2 @@
-"""Places where data is, as the control plane alone reaches them: folders of its machine and object stores. They are listed, read,
-written, and addresses in them signed. Who may do so, and what of it is shown, is decided above (`services/datastores.py`)."""
+"""Storage that only the control plane reaches directly: folders of its machine and object stores. Lists, reads and writes files,
+and signs addresses. `services/datastores.py` decides about permissions and what is shown."""

@@ -1,4 +1,4 @@
-"""The promise of a place. Paths are relative, with slashes, and have passed `names.path`; an empty one is the whole place."""
+"""The interface of a storage. Paths are relative, with slashes, and have passed `names.path`; an empty one is all of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,30 +7,30 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file in a place."""
+    """A file in a storage."""
 
     path: str
     size: int
     etag: str
-    """Changes when its content does; empty when the place cannot tell."""
+    """Changes with the content; empty when the storage does not provide it."""
     modified_at: float | None
 
 
 class Storage(Protocol):
-    """Errors are those of `domain.errors`, and no credential or signed address is ever in one."""
+    """Raises errors of `domain.errors`; they never contain a credential or a signed address."""
 
     def list(self, path: str) -> Iterator[Found]:
-        """The file of that path, or all those below the folder of that path; nothing when there is neither."""
+        """The file at that path, or all files below that folder; nothing when neither exists."""
 
     def head(self, path: str) -> Found | None: ...
     def read(self, found: Found, offset: int, length: int) -> Iterator[bytes]:
-        """That stretch of the file as it was found, piece by piece; NotFound, Conflict when it is another version now."""
+        """That part of the file, piece by piece. NotFound when it is gone, Conflict when it has changed since it was found."""
 
     def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
-        """Makes or replaces a file: whole or not at all. Its size."""
+        """Makes or replaces a file, whole or not at all; returns its size."""
 
     def local(self, path: str) -> str:
-        """Where a file that was listed is on the control plane's machine; empty when it is not on it."""
+        """The path of a listed file on the control plane's machine; empty when it is not there."""
 
     def addresses(self, paths: Sequence[str]) -> Sequence[str]:
-        """Where each can be had by anybody for a while; empty for one that only the control plane can have."""
+        """For each path an address that anyone can read for a while; empty when only the control plane can read the file."""

@@ -1,7 +1,7 @@
 """Object stores through obstore: Azure Blob storage (and Data Lake Storage Gen2), S3, Google Cloud Storage. Loaded by the first
 datastore that needs it.
 
-A store without a credential asks without one: never with what the control plane's own machine happens to hold.
+A store without a credential sends no credential: it never uses one of the control plane's own machine.
 """
 
 import json
@@ -27,21 +27,21 @@ SIGNED_FOR = timedelta(hours=12)
 _PIECE = 8 * 1024 * 1024
 _RETRY: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
 _OWN = ("AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_")
-"""What the library would read from the control plane's own variables, and mix with what a datastore says."""
+"""Prefixes of the control plane's own variables that the library would read and mix with a datastore's settings."""
 _opening = threading.Lock()
 _PLAIN = re.compile(r"[A-Za-z0-9/._~-]+", re.ASCII)
-"""Paths that stay as they are in an address; no others are signed for Azure: the library signs them quoted, and Azure plain."""
+"""Paths that need no quoting in an address. Others are not signed for Azure: the library signs them quoted, Azure unquoted."""
 _STATUS = re.compile(r"\b([45]\d\d) (?:[A-Z][A-Za-z]+ ?)+")
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>")
 _NO_ANSWER = " - HTTP error: "
 _PANIC = "PanicException"
-"""Its module, pyo3_runtime, cannot be imported."""
+"""Compared by name, since its module, pyo3_runtime, cannot be imported."""
 _QUERY = re.compile(r"\?[^\s\"'<>),]+")
 
 
 class CloudStorage:
     def __init__(self, name: str, store: Store, *, prefix: str = "", signs: bool, hidden: Iterable[str] = ()) -> None:
-        """`name` is for errors, `hidden` what must never stand in one; `signs`: whether addresses are handed out."""
+        """`name`: for errors; `hidden`: texts that must never be in an error; `signs`: True to return signed addresses."""
         self._name = name
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
@@ -57,7 +57,7 @@ class CloudStorage:
             for page in obstore.list(self._store, (self._prefix + path).rstrip("/") or None, chunk_size=1000):
                 for each in page:
                     if names.PART in each["path"] and each["path"].rpartition("/")[2].startswith(names.PART):
-                        continue  # in a folder that was copied here: shown nowhere, here neither
+                        continue  # an unfinished file of a folder that was copied here
                     if each["size"] or not each["path"].endswith("/"):  # an empty "a/" stands for a folder
                         yield self._found(each)
 
@@ -121,7 +121,7 @@ class CloudStorage:
 
     @contextmanager
     def _told(self, path: str) -> Generator[None]:
-        """Errors of the library in our words, with nothing in them that is secret."""
+        """Turns the library's errors into ours, without secrets."""
         where = f"Datastore {self._name!r}" + (f", at {path!r}," if path else "")
         try:
             with _panics_as_errors(where):
@@ -141,7 +141,7 @@ class CloudStorage:
                     hint="Register it again with a credential that may do this (overwrite=True).",
                     cli_hint="Register it again with a credential that may do this: --overwrite.",
                 ) from None
-            if status and status[1] == "416":  # shorter than what is asked for
+            if status and status[1] == "416":  # the file is shorter than requested
                 raise self._changed(path) from None
             if status and status[1] == "404":
                 raise NotFound(
@@ -154,7 +154,7 @@ class CloudStorage:
             ) from None
 
     def _plain(self, text: str) -> str:
-        """What an answer's status and code say, without its body; else the library's words, without queries."""
+        """An answer's status and code, without its body; else the library's text, without queries."""
         if status := _STATUS.search(text):
             code = _CODE.search(text)
             return f"it answers {status[0]}" + (f" ({code[1]})" if code else "")
@@ -167,14 +167,14 @@ class CloudStorage:
 
 
 def _quoted(etag: str | None) -> str:
-    """As a header has it: Azure's lists leave the quotes out."""
+    """The etag in a header's form: Azure's lists omit the quotes."""
     return f'"{etag.strip(chr(34))}"' if etag and not etag.startswith("W/") else etag or ""
 
 
 def open_place(
     name: str, kind: DatastoreKind, settings: Mapping[str, str], credential: Mapping[str, str]
 ) -> CloudStorage:
-    """The store that these settings describe; InvalidInput when they make no sense to the library."""
+    """The store that these settings describe; InvalidInput when the library rejects them."""
     makers: dict[DatastoreKind, Callable[[], Store]] = {
         DatastoreKind.AZURE_BLOB: lambda: _azure(settings, credential),
         DatastoreKind.S3: lambda: _s3(settings, credential),
@@ -183,7 +183,7 @@ def open_place(
     try:
         with _opening, _without_own_variables(), _panics_as_errors(f"Datastore {name!r}"):
             store = makers[kind]()
-    except (BaseError, ValueError, OSError):  # its words may hold the credential
+    except (BaseError, ValueError, OSError):  # its text may contain the credential
         raise InvalidInput(
             f"The settings of datastore {name!r} do not fit together.", hint="Look at its endpoint and its credential."
         ) from None
@@ -194,8 +194,8 @@ def open_place(
 
 @contextmanager
 def _panics_as_errors(where: str) -> Generator[None]:
-    """A panic of the library's Rust code is no Exception, and would pass every handler on its way up. Its words may hold a
-    credential, so they are not repeated."""
+    """Turns a panic of the library's Rust code, which is not an Exception and would pass every handler, into an error. Its text
+    may contain a credential, so it is not repeated."""
     try:
         yield
     except BaseException as error:
@@ -257,8 +257,8 @@ def _s3(settings: Mapping[str, str], credential: Mapping[str, str]) -> Store:
 def _gcs(settings: Mapping[str, str], credential: Mapping[str, str]) -> Store:
     given: dict[str, Any] = {**credential}
     if given:
-        key = json.loads(given["service_account_key"])  # a ValueError when it is not what Google hands out
-        if not isinstance(key, dict) or "gcs_base_url" in key:  # an endpoint that nobody has looked at
+        key = json.loads(given["service_account_key"])  # ValueError when it is not a key from Google
+        if not isinstance(key, dict) or "gcs_base_url" in key:  # an endpoint that was not checked
             raise ValueError("service_account_key")
     if settings.get("endpoint"):
         given["base_url"] = settings["endpoint"]

@@ -1,8 +1,8 @@
-"""A folder of the control plane's machine. On a shared server nothing outside the allowed roots is reached, be it by a link; on
-any server nothing of its home, which holds its token, database and key. Looked at when a file is open: a link may change.
+"""A folder of the control plane's machine. A shared server gives no access outside the allowed roots, not even by links; no
+server gives access to its home, which has its token, database and key. This is checked on the open file, since a link may change.
 
-A file is written beside its place and then renamed. What a killed writer left goes with the next listing of its folder once it
-is a day old; the control plane's own folders are swept too.
+A file is written beside its final path and then renamed. A killed writer's file is removed by the next listing of its folder once
+it is a day old; the control plane's own folders are swept too.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from roost.machine import umasks
 from roost.objects.base import Found
 
 LEFT_SECONDS = 24 * 3600.0
-"""A file that is being written and was not for so long is left by somebody who is gone."""
+"""An unfinished file that was not written to for this long was left by a killed writer."""
 _LOOKS = 10
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -38,9 +38,9 @@ class FolderStorage:
         own: bool = False,
         read_only: bool = False,
     ) -> None:
-        """`roots`: folders that links may lead into; None for everywhere. `home`: the control plane's, closed but for what this
-        place itself has in it. `own`: the control plane's, which makes it when something is written; any other has to be
-        there. `read_only`: nothing in it is touched."""
+        """`roots`: folders that links may lead into; None for all. `home`: the control plane's home, closed except for this
+        storage's own folder in it. `own`: a folder of the control plane, made at the first write; any other must exist.
+        `read_only`: nothing in it is changed."""
         self._root, self._own, self._read_only = root, own, read_only
         self._roots = None if roots is None else [Path(os.path.realpath(each)) for each in roots]
         self._home = None if home is None else Path(os.path.realpath(home))
@@ -58,8 +58,8 @@ class FolderStorage:
             raise Conflict(f"{error.filename} cannot be read: {error.strerror}.") from None
 
     def _walk(self, folder: str, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[Found]:
-        """Sorted by name; a link that leads to a folder above it ends there. What is gone by the time it is looked at, or is a
-        link in a circle, is not there."""
+        """The files below a folder, sorted by name. Links to a folder above are not followed. Entries that are gone meanwhile,
+        and circular links, are skipped."""
         try:
             seen = os.stat(folder)
             if (seen.st_dev, seen.st_ino) in above:
@@ -93,13 +93,13 @@ class FolderStorage:
 
     def read(self, found: Found, offset: int, length: int) -> Iterator[bytes]:
         try:
-            # What became a pipe meanwhile must not be waited for.
+            # Non-blocking: the file may have become a pipe meanwhile.
             file = os.open(self._place(found.path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             raise NotFound(f"There is no file {found.path!r} any more.") from None
         except OSError as error:
             raise Conflict(f"File {found.path!r} cannot be read: {error.strerror}.") from None
-        if not self._allowed(f"/proc/self/fd/{file}"):  # a link was set since its path was looked at
+        if not self._allowed(f"/proc/self/fd/{file}"):  # a link was made after its path was checked
             os.close(file)
             raise self._outside(found.path)
         if _found(found.path, os.fstat(file)) != found:
@@ -140,7 +140,7 @@ class FolderStorage:
         return str(self._root / path)
 
     def addresses(self, paths: Sequence[str]) -> Sequence[str]:
-        """None: nobody else can have a file of this machine."""
+        """Empty addresses: only the control plane can read files of this machine."""
         return [""] * len(paths)
 
     def _require_root(self) -> None:
@@ -154,7 +154,7 @@ class FolderStorage:
         return place
 
     def _open_folder(self, folder: Path, path: str) -> int:
-        """The folder that a file is written to, held open: a link that is set in its place meanwhile leads nowhere."""
+        """The folder for a file to write, held open, so that a link made in its place meanwhile has no effect."""
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if not self._allowed(f"/proc/self/fd/{opened}"):
             os.close(opened)
@@ -171,7 +171,7 @@ class FolderStorage:
         return self._roots is None or any(real.is_relative_to(root) for root in self._roots)
 
     def _is_home(self, entry: os.DirEntry[str]) -> bool:
-        """A folder around the home was registered before that was refused, or the home is bound to a second place."""
+        """True for the control plane's home: an old datastore may contain it, or it may be bind-mounted at a second path."""
         if self._home is None or self._own:
             return False
         with contextlib.suppress(OSError):
@@ -183,7 +183,7 @@ class FolderStorage:
 
 
 def left(root: Path, before: float, *, keep: bool = False) -> Iterator[int]:
-    """Sizes of the files below a folder that were being written last before that time, and now are gone; `keep` leaves them."""
+    """Removes unfinished files below a folder that were last written before that time; yields their sizes. `keep`: only lists."""
     for place, _, files in os.walk(root):
         for name in files:
             if name.startswith(PART) and (size := _left(os.path.join(place, name), before, keep=keep)) is not None:
@@ -191,7 +191,7 @@ def left(root: Path, before: float, *, keep: bool = False) -> Iterator[int]:
 
 
 def _left(path: str, before: float, *, keep: bool = False) -> int | None:
-    with contextlib.suppress(OSError):  # somebody else was faster, or it cannot go
+    with contextlib.suppress(OSError):  # another process was faster, or it cannot be deleted
         seen = os.lstat(path)
         if seen.st_mtime < before:
             if not keep:
@@ -201,15 +201,15 @@ def _left(path: str, before: float, *, keep: bool = False) -> int | None:
 
 
 def _real(path: str) -> Path | None:
-    """Where it leads; None when it changes each time that it is looked at."""
+    """The path with links resolved; None when it changes at every try."""
     for _ in range(_LOOKS):
-        with contextlib.suppress(OSError):  # a link that went between two of realpath's own steps
+        with contextlib.suppress(OSError):  # a link vanished between two steps of realpath
             return Path(os.path.realpath(path))
     return None
 
 
 def _mode(entry: "os.DirEntry[str]") -> int:
-    """Of what it is or leads to; 0 for nothing. `entry.stat()` answers from memory then."""
+    """The mode of the entry or its target; 0 when it is gone. Later calls of `entry.stat()` use the cached result."""
     try:
         return entry.stat().st_mode
     except OSError as error:

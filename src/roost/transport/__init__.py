@@ -1,4 +1,4 @@
-"""The way to the control plane that SDK and agent share: `client` asks, `shipping` sends what grows, `carrying` moves blobs.
+"""The connection to the control plane, for SDK and agent: `client` sends requests, `shipping` growing files, `carrying` blobs.
 
-Standard library HTTP: it meets the import budget and never sends loopback through a proxy.
+Uses the standard library's HTTP: it meets the import budget and never sends loopback through a proxy.
 """

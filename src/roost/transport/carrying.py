@@ -1,5 +1,5 @@
-"""Moves blobs. On the control plane's own machine by file, into and out of its blob folder; elsewhere over HTTP, only what is
-missing, small ones many to a request. `lay_out` makes a run's working copy of a manifest.
+"""Moves blobs. On the control plane's own machine it copies files into and out of the blob folder; elsewhere it uses HTTP, sends
+only missing blobs, and many small ones per request. `lay_out` makes a run's working copy from a manifest.
 """
 
 import functools
@@ -20,9 +20,9 @@ Meanwhile = Callable[[], None]
 """Called between files, and within large ones, by any thread."""
 
 SMALL = 256 * 1024
-"""Blobs up to this size travel together."""
+"""Blobs up to this size are sent together."""
 LARGE = 32 * 1024 * 1024
-"""From this size on a file is not read twice, to be named and to be sent."""
+"""From this size on, a file is hashed while it is sent, so that it is not read twice."""
 _BATCH = 4 * 1024 * 1024
 _PATIENCE = 600.0
 _NAMES_AT_ONCE = 2000
@@ -30,11 +30,11 @@ _COPIERS = 2
 
 
 class _KnownError(Exception):
-    """What is being sent is there already."""
+    """The control plane already has the file that is being sent."""
 
 
 class Carrier:
-    """`cache` is where a node that does not share a machine with the control plane keeps what it has fetched."""
+    """`cache`: the folder for fetched blobs, on a node that is not on the control plane's machine."""
 
     def __init__(self, client: Client, cache: Path | None = None) -> None:
         self._client = client
@@ -42,7 +42,7 @@ class Carrier:
 
     @functools.cached_property
     def shared(self) -> FolderBlobs | None:
-        """The control plane's own folder, when this process can reach it: the file of this very instance is in it."""
+        """The control plane's own folder, if this process can write to it and the file of this instance is in it."""
         server = self._client.call("GET", "/api/server")
         folder = Path(server["blob_folder"]) if server.get("blob_folder") else None
         if folder and (folder / f".roost-{server['instance']}").exists() and os.access(folder, os.W_OK):
@@ -50,7 +50,7 @@ class Carrier:
         return None
 
     def put(self, data: bytes) -> str:
-        """Stores small content; its hash."""
+        """Stores small content; returns its hash."""
         if self.shared:
             return self.shared.put(data)
         name = hash_bytes(data)
@@ -59,8 +59,8 @@ class Carrier:
         return name
 
     def carry(self, paths: Sequence[Path], likely: Container[int] = ()) -> list[tuple[str, int]]:
-        """Stores files; hash and size of each, in the order given. Files of a size that is `likely` are probably stored already:
-        they are hashed before anything is copied."""
+        """Stores files; returns hash and size of each, in the given order. Files with a size in `likely` are probably stored
+        already: they are hashed before anything is copied."""
         if self.shared:
             return [_stored(self.shared, path, likely) or self.shared.put_file(path) for path in paths]
         hashed = {path: (hash_file(path), size) for path in paths if (size := path.stat().st_size) < LARGE}
@@ -76,8 +76,8 @@ class Carrier:
         return [hashed.get(path) or self._carry_large(path) for path in paths]
 
     def _carry_large(self, path: Path) -> tuple[str, int]:
-        """Sends a file while it is hashed. The sending ends when the hash tells that the control plane has it, the hashing when
-        all of it is sent."""
+        """Sends a file while it is hashed. Sending stops when the hash shows that the control plane has the file; hashing stops
+        when the whole file is sent."""
         sent = threading.Event()
         with ThreadPoolExecutor(1, "roost-hash") as pool:
             known = pool.submit(self._find, path, sent)
@@ -95,7 +95,7 @@ class Carrier:
                 sent.set()
 
     def _find(self, path: Path, sent: threading.Event) -> tuple[str, bool]:
-        """The hash of a file and whether the control plane has it; not worked out to the end when it was sent before."""
+        """The hash of a file, and True when the control plane has it; the hash is empty when the file is sent first."""
         name = hash_beside(path, lambda: not sent.is_set())
         return name, bool(name) and not self._missing([name])
 
@@ -105,15 +105,15 @@ class Carrier:
         return self._client.fetch("GET", path_of("blobs", names.blob(name))).body
 
     def fetch(self, name: str, target: Path) -> None:
-        """Writes a blob to a file that is not there yet."""
+        """Writes a blob to a file that does not exist yet."""
         if self.shared:
             self.shared.copy_to(name, target, 0o600)
         else:
             self._client.download(path_of("blobs", names.blob(name)), target)
 
     def lay_out(self, manifest: str, folder: Path, meanwhile: Meanwhile = lambda: None) -> int:
-        """Makes the manifest's files in an empty folder, each a copy of its own; how many. Nothing lands outside it. What
-        `meanwhile` raises ends the work."""
+        """Makes the manifest's files in an empty folder, as independent copies; returns their number. Nothing is written outside
+        it. An error from `meanwhile` ends the work."""
         entries = files.read_manifest(self.get(manifest))
         source = self.source(entries, meanwhile)
         for place in sorted({os.path.dirname(entry.path) for entry in entries if "/" in entry.path}):
@@ -130,7 +130,7 @@ class Carrier:
             copy(plain)
         else:
             with ThreadPoolExecutor(_COPIERS) as pool:
-                # Neighbours go together: two threads that make files in one folder only wait for each other.
+                # Neighbouring files go to one thread: two threads that make files in one folder wait for each other.
                 share = -(-len(plain) // _COPIERS)
                 list(pool.map(copy, (plain[i * share : (i + 1) * share] for i in range(_COPIERS))))
         for entry in entries:  # links last: no file is ever written through one
@@ -141,7 +141,7 @@ class Carrier:
         return len(entries)
 
     def source(self, entries: Sequence[files.Entry], meanwhile: Meanwhile = lambda: None) -> FolderBlobs:
-        """Where the content of these can be copied from on this machine; fetched before, if it has to be."""
+        """Blobs on this machine with the content of these entries; fetched first if necessary."""
         return self.shared or self._fetched(entries, meanwhile)
 
     def _missing(self, wanted: Iterable[str]) -> list[str]:
@@ -153,7 +153,7 @@ class Carrier:
         return missing
 
     def _fetched(self, entries: Sequence[files.Entry], meanwhile: Meanwhile) -> FolderBlobs:
-        """This node's cache, with every file of the entries in it."""
+        """This node's cache, after fetching every file of the entries into it."""
         if self._cache is None:
             raise NotFound("There is no folder to keep fetched blobs in.")
         cache = FolderBlobs(self._cache)

@@ -1,7 +1,7 @@
 """HTTP to the control plane: keep-alive, patient, safe to use from many threads and after a fork.
 
-Every route may be called twice (docs/how-it-works/wire.md), so a call whose connection broke is simply made again, at
-the address that `locate` gives then: a control plane that was restarted is found where it is now.
+Every route may be called twice (docs/how-it-works/wire.md), so a call whose connection broke is repeated, at the address that
+`locate` then returns: this finds a restarted control plane.
 """
 
 import contextlib
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
 
 Body = bytes | memoryview | Path
-"""What a request carries: bytes, or a file that is read as it is sent."""
+"""The body of a request: bytes, or a file that is read while it is sent."""
 Params = Mapping[str, object]
 Progress = Callable[[int, int], None]
-"""Told (bytes so far, bytes in all or 0)."""
+"""Called with (bytes so far, total bytes or 0)."""
 
 T = TypeVar("T")
 
@@ -53,19 +53,19 @@ class Response:
 
 
 class _Later(Exception):
-    """An answer that the same call may get another of in a moment; `seconds` from now, as the control plane asks."""
+    """The call should be repeated in `seconds`, as the control plane requests."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)
         self.response = response
         said = response.headers.get(AGAIN, "")
-        share = 0.75 + time.monotonic_ns() % 1000 / 2000  # those who are asked to wait do not come back all at once
+        share = 0.75 + time.monotonic_ns() % 1000 / 2000  # varied, so that waiting clients do not return all at once
         self.seconds = min(float(said) if said.isdigit() else 1.0, _LONGEST_WAIT) * share
 
 
 def _answered(answer: "HTTPResponse") -> Response:
-    """All of an answer; _Later when the call is to be made again: it was too slow, or there is too much at once for now. What is
-    away for longer, such as an object store, is 503 too, and does not say when to come again."""
+    """The whole answer; raises _Later when the call should be repeated: it was too slow, or the control plane is overloaded. A
+    503 without the header for a retry means a longer outage, for example of an object store."""
     got = Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
     if got.status == 408 or (got.status == 503 and AGAIN in got.headers):
         raise _Later(got)
@@ -78,7 +78,7 @@ def path_of(*parts: str) -> str:
 
 
 class Client:
-    """One control plane. `patience` is how many seconds a call keeps trying while nobody answers; infinite for agents."""
+    """Requests to one control plane. `patience`: seconds that a call keeps trying without an answer; infinite for agents."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Client:
         wanted: Callable[[], bool] = lambda: True,
         hint: str = START_ONE,
     ) -> None:
-        """`wanted` is asked between tries: when it says no, a patient call gives up. `hint` is what to do when nobody answers."""
+        """`wanted` is called between tries: when it returns False, the call gives up. `hint`: the next step without an answer."""
         self._locate = locate
         self._patience = patience
         self._wanted = wanted
@@ -100,7 +100,7 @@ class Client:
 
     @property
     def away(self) -> float:
-        """Seconds in which nobody answered, all in all."""
+        """Total seconds without an answer."""
         with self._lock:
             return self._away + (0.0 if self._away_since is None else time.monotonic() - self._away_since)
 
@@ -123,9 +123,9 @@ class Client:
         during: Callable[[], object] = lambda: None,
         clocked: bool = False,
     ) -> Any:
-        """The JSON value of the answer; raises the class of `domain.errors` that an error answer stands for. `during` is called
-        while a large file is sent, and what it raises ends the call. `clocked`: this machine's time goes along with every try, so
-        that times in the body can be compared with it."""
+        """The JSON value of the answer; raises the class of `domain.errors` that an error answer names. `during` is called while
+        a large file is sent; an error from it ends the call. `clocked`: every try sends this machine's time, so that times in the
+        body can be compared with it."""
         response = self.fetch(
             method, path, params=params, json=json, body=body, timeout=timeout, during=during, clocked=clocked
         )
@@ -149,7 +149,7 @@ class Client:
         during: Callable[[], object] = lambda: None,
         clocked: bool = False,
     ) -> Response:
-        """The answer as it came; raises for an error answer, and OSError for a file that cannot be read."""
+        """The raw answer; raises for an error answer, and OSError for a file that cannot be read."""
         from roost.transport import exchanges  # noqa: PLC0415 - with the first call: mail parsing and TLS cost 20 ms to import
 
         if json is not None:
@@ -180,7 +180,7 @@ class Client:
         mode: int = 0o666,
         progress: Progress | None = None,
     ) -> int:
-        """Writes the answer's bytes to a file: whole or not at all. Its size."""
+        """Writes the answer's bytes to a file, whole or not at all; returns its size."""
         from roost.transport import exchanges  # noqa: PLC0415 - as above
 
         part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
@@ -190,7 +190,7 @@ class Client:
             if answer.status >= 400:
                 fail(answer.status, _answered(answer).body)
             length = answer.getheader("Content-Length")
-            if file.tell():  # of a try that broke
+            if file.tell():  # left from a broken try
                 file.seek(0)
                 file.truncate()
             size = exchanges.save(connection, answer, file, lambda done: progress and progress(done, int(length or 0)))
@@ -216,8 +216,8 @@ class Client:
             self._idle.clear()
 
     def _patiently(self, exchange: "Callable[[HTTPConnection, str], T]") -> T:
-        """Makes an exchange until it comes through, the patience ends or nobody wants it any more. A file of this machine that
-        fails in it ends it at once, with that OSError."""
+        """Repeats an exchange until it succeeds, the patience ends or it is not wanted any more. An error of a file on this
+        machine ends it at once, with that OSError."""
         from roost.transport import exchanges  # noqa: PLC0415 - as above
 
         deadline = time.monotonic() + self._patience
@@ -235,7 +235,7 @@ class Client:
                     taken = connection.sock is not None
                     connection.close()
                     if used and not isinstance(error, TimeoutError):
-                        continue  # an idle connection that the server had closed says nothing about the server
+                        continue  # the server had closed an idle connection: it may still be up
                     raise
                 except (RoostError, _Later):
                     self._give_back(endpoint.url, connection)
@@ -248,7 +248,7 @@ class Client:
                 return result
             except exchanges.FileFault as fault:
                 raise fault.problem from None
-            except _Later as later:  # it answers, and nothing was changed
+            except _Later as later:  # the server is up, and nothing was changed
                 self._note_away(answers=True)
                 if time.monotonic() + later.seconds > deadline or not self._wanted():
                     fail(later.response.status, later.response.body)
@@ -258,13 +258,13 @@ class Client:
                 self._note_away(answers=False)
                 if time.monotonic() + pause > deadline or not self._wanted():
                     if isinstance(error, Unavailable):
-                        raise  # of `locate`: it says why
-                    raise self._given_up(where, error, taken) from None  # it says all that a notebook's reader can use
+                        raise  # from `locate`, with the reason
+                    raise self._given_up(where, error, taken) from None  # the cause would not help a notebook's user
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _given_up(self, where: str, error: Exception, taken: bool) -> Unavailable:
-        """What is raised when the patience is over; `taken`: there was a connection."""
+        """The error to raise when the patience is over. `taken`: there was a connection."""
         if taken and isinstance(error, TimeoutError):
             return Busy(
                 f"The control plane at {where} took the request, and has not answered in time.",
@@ -273,11 +273,11 @@ class Client:
         return Unavailable(f"No control plane answers at {where} ({type(error).__name__}: {error}).", hint=self._hint)
 
     def _take(self, url: str) -> "tuple[HTTPConnection, bool]":
-        """An open connection that is idle, or a new one; and whether it was used before."""
+        """An idle or a new connection, and True when it was used before."""
         from roost.transport import exchanges  # noqa: PLC0415 - as above
 
         with self._lock:
-            if self._pid != os.getpid():  # a fork: the parent still talks through those
+            if self._pid != os.getpid():  # after a fork: the parent still uses those
                 self._idle, self._pid = [], os.getpid()
             while self._idle:
                 at, connection = self._idle.pop()
@@ -302,7 +302,7 @@ def _with_params(path: str, params: Params | None) -> str:
 
 
 def fail(status: int, body: bytes) -> NoReturn:
-    """Raises what an error answer of the control plane says."""
+    """Raises the error in an error answer of the control plane."""
     try:
         parsed = jsonlib.loads(body)
     except ValueError:

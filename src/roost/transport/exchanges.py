@@ -1,4 +1,4 @@
-"""One HTTP exchange: a connection to a control plane, a request sent over it. `client.py` loads this with its first call."""
+"""One HTTP exchange: connects to a control plane and sends a request. `client.py` loads this with its first call."""
 
 import errno
 import os
@@ -16,9 +16,9 @@ from roost.domain.errors import InvalidInput
 __all__ = ["BLOCK", "BROKEN", "FileFault", "IncompleteRead", "connect", "save", "send"]
 
 BROKEN = (OSError, HTTPException)
-"""What a connection that broke raises."""
+"""The errors of a broken connection."""
 _OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE)
-"""What writing a file may raise, and a connection never does."""
+"""Error numbers that a file may raise, but never a connection."""
 BLOCK = (
     256 * 1024
 )  # of a file on its way: stays in the processor's cache, which 4 MiB does not; the library's own 8 KiB triple the time
@@ -27,7 +27,7 @@ _STEP = 4 * 1024 * 1024
 
 
 class FileFault(Exception):
-    """A file of this machine cannot be read or written: `problem` says why. No OSError itself, for no connection broke."""
+    """A file of this machine cannot be read or written; `problem` is the reason. Not an OSError, since no connection broke."""
 
     def __init__(self, problem: OSError) -> None:
         super().__init__(str(problem))
@@ -39,7 +39,7 @@ def connect(url: str) -> HTTPConnection:
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, parts.hostname, parts.port
-    except ValueError:  # brackets that do not match, a port that is no number
+    except ValueError:  # unbalanced brackets, or a port that is not a number
         scheme, host, port = "", None, None
     if scheme not in ("http", "https") or not host:
         raise InvalidInput(f"{url!r} is not the address of a control plane.", hint="It looks like http://host:port.")
@@ -60,8 +60,8 @@ def send(
     timeout: float,
     during: Callable[[], object] = lambda: None,
 ) -> HTTPResponse:
-    """The answer. Of a file as many bytes are sent as it has now, from its start. `during` is called within a large one, and what
-    it raises ends the exchange."""
+    """Sends a request; returns the answer. A file is sent from its start, up to its current size. `during` is called while a
+    large file is sent; an error from it ends the exchange."""
     sent = {"Authorization": f"Bearer {token}", **(headers or {})}
     if body is not None:
         sent["Content-Type"] = "application/json" if is_json else "application/octet-stream"
@@ -81,7 +81,7 @@ def send(
 
 
 def _send_some(connection: HTTPConnection, file: FileIO, offset: int, left: int) -> int:
-    """How many bytes of a file went: inside the kernel, where the connection is a plain one."""
+    """Sends some bytes of a file, inside the kernel if the connection is not encrypted; returns their number."""
     secure = isinstance(connection, HTTPSConnection)
     count = min(BLOCK if secure else _STEP, left)
     try:
@@ -100,7 +100,7 @@ def _send_some(connection: HTTPConnection, file: FileIO, offset: int, left: int)
 
 
 def _check_readable(file: FileIO, offset: int, count: int) -> None:
-    """FileFault when it was the file that broke."""
+    """Raises FileFault when the file is the cause of the error."""
     try:
         os.pread(file.fileno(), count, offset)
     except OSError as error:
@@ -108,7 +108,7 @@ def _check_readable(file: FileIO, offset: int, count: int) -> None:
 
 
 def save(connection: HTTPConnection, answer: HTTPResponse, file: FileIO, progress: Callable[[int], object]) -> int:
-    """Writes an answer's bytes to a file as they come; how many. FileFault when it takes them no more."""
+    """Writes an answer's bytes to a file as they arrive; returns their number. FileFault when the file cannot be written."""
     try:
         return _save(connection, answer, file, progress)
     except OSError as error:
@@ -132,7 +132,7 @@ def _save(connection: HTTPConnection, answer: HTTPResponse, file: FileIO, progre
 
 
 def _pour(sock: socket.socket, answer: HTTPResponse, file: FileIO, progress: Callable[[int], object]) -> int:
-    """What is read already, then the rest from the socket to the file inside the kernel."""
+    """Writes the bytes that are already buffered, then moves the rest from the socket to the file inside the kernel."""
     assert answer.length is not None
     begun = answer.read(min(len(answer.peek()), answer.length))
     size = 0

@@ -1,5 +1,5 @@
-"""Files where somebody else may work meanwhile: a job in a container must not have the agent write or read anywhere that the job
-cannot. So no link is ever followed, whoever makes one, and whenever.
+"""Files that a job may change meanwhile: a job in a container must not make the agent read or write where the job itself cannot.
+So no link is ever followed, even one made during the operation.
 """
 
 import contextlib
@@ -17,17 +17,17 @@ from roost.domain.files import Entry, EntryKind
 from roost.machine import umasks
 
 OPEN_AT_ONCE = 200
-"""So many files are held open together: a process may have a thousand."""
+"""The most files held open together: a process may have a thousand."""
 _BY_STEPS = sys.platform == "linux"
-"""Elsewhere there are clients alone, and nobody but the user at their files: paths are taken as they are."""
+"""Other systems run only clients, where only the user changes files: paths are used unchecked."""
 _LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if _BY_STEPS else 0
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC if _BY_STEPS else 0
 
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[Path]:
-    """A folder by its full path without links, made if it is not there; under a name that means it whatever becomes of that path.
-    InvalidInput when a part of it is a link."""
+    """A folder by its full path without links, made if necessary. Yields a path that stays valid for this folder even if the
+    given path changes. InvalidInput when a part of the path is a link."""
     if not _BY_STEPS:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
@@ -41,8 +41,8 @@ def held(folder: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def opened(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Files by their full paths without links, no more than `OPEN_AT_ONCE`; under names that mean them whatever becomes of those
-    paths. InvalidInput when a part of one is a link, OSError for what is no file to be read."""
+    """Files by their full paths without links, at most `OPEN_AT_ONCE`. Yields paths that stay valid for these files even if the
+    given paths change. InvalidInput when a part of a path is a link, OSError when it is not a readable file."""
     with contextlib.ExitStack() as stack:
         found: list[Path] = [] if _BY_STEPS else list(paths)
         for path in paths if _BY_STEPS else ():
@@ -92,7 +92,7 @@ def _step(parent: int, part: str, *, make: bool) -> int:
 
 
 def _told(error: OSError, place: Path) -> OSError | InvalidInput:
-    """With the path; a link, which the kernel knows by several names, is told as one."""
+    """The error with its path; the kernel's different errors for a link become one InvalidInput."""
     if error.errno in (errno.ENOTDIR, errno.ELOOP) and place.is_symlink():
         return InvalidInput(
             f"{str(place)!r} is a link, and none is followed here.", hint="Take it away, or name another path."
@@ -105,7 +105,7 @@ def _named(file: int) -> Path:
 
 
 def lay(source: FolderBlobs, entries: Sequence[Entry], folder: Path) -> None:
-    """The entries below a folder by its full path without links; each whole or not at all, in place of what is there."""
+    """Writes the entries below a folder, given by its full path without links; replaces each file whole or not at all."""
     mark = f".{os.getpid()}-{threading.get_ident()}.part"
     where = folder
     try:

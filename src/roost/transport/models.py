@@ -1,5 +1,5 @@
-"""A workspace's models, asked over HTTP: the ops of the door's table that are about models. The agent answers scripts with it
-(`roost.agent.door.models`), the SDK asks it directly; so `Model` is one class, in jobs and outside (`roost_job.models.models`).
+"""A workspace's models over HTTP: the door's model ops. The agent answers scripts with them (`roost.agent.door.models`), the SDK
+calls them directly; so `Model` is one class, in jobs and outside (`roost_job.models.models`).
 """
 
 import os
@@ -25,8 +25,8 @@ _FILTERS = ("name", "run_id", "dataset_id", "framework", "limit")
 
 
 class Models:
-    """`ask(op, **fields)`. `reach` finds from here what a script names, past every link; `settle` returns when what it uploaded
-    has arrived; `told` hears how many files and bytes were carried."""
+    """Start with `ask(op, **fields)`. `reach` maps the script's paths to this machine's, with links resolved; `settle` returns
+    when the script's uploads have arrived; `told` is called with the number of files and bytes that were stored."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Models:
         return self._client().call("GET", self._path(), params=params)["models"]
 
     def _register(self, request: Request) -> Any:
-        """From a run's files, or from files of this machine: `files` is a list of [name in the model, path]."""
+        """Registers a model from a run's files, or from files of this machine: `files` is a list of [name in the model, path]."""
         body = {key: request[key] for key in _NEW if request.get(key) is not None}
         checked_name(body.get("name"))
         given = request.get("files")
@@ -77,7 +77,7 @@ class Models:
         return self._client().call("POST", self._path(), json=body)
 
     def _carry(self, given: Sequence[Sequence[str]], model: str) -> str:
-        """Puts files that are new, and the manifest of all of them; its name."""
+        """Stores new files and the manifest of all files; returns the manifest's name."""
         wanted = {names.path(name): self._reach(Path(path)) for name, path in given}
         likely = self._sizes(model)
         entries: list[Entry] = []
@@ -96,7 +96,7 @@ class Models:
         return self._carrier().put(write_manifest(entries))
 
     def _sizes(self, model: str) -> frozenset[int]:
-        """Of the files of its newest version: a file of such a size may well be the same one."""
+        """Sizes of the files of its newest version: a file of the same size is probably the same."""
         for newest in self._list({"name": model, "limit": 1}):
             return frozenset(entry.size for entry in self._entries(newest))
         return frozenset()
@@ -112,8 +112,8 @@ class Models:
         return self._path(checked_name(request.get("name")), _version(request))
 
     def _download(self, request: Request) -> list[str]:
-        """Its files into a folder, each whole or not at all, none through a link; their paths in it. Nothing is written when one
-        is there already and may not be replaced."""
+        """Downloads its files into a folder, each whole or not at all, never through a link; returns their paths in it. Writes
+        nothing when a file exists and may not be replaced."""
         entries = self._entries(self._get(request))
         folder = self._reach(Path(str(request.get("path"))))
         if not request.get("exist_ok"):
@@ -125,7 +125,7 @@ class Models:
         return [entry.path for entry in entries if entry.kind is not EntryKind.FOLDER]
 
     def _place(self, request: Request) -> list[str]:
-        """Its files in a folder of their own that is whole when it is there, and stays as it is then."""
+        """Downloads its files into their own folder, which appears only when complete; an existing one stays unchanged."""
         folder = self._reach(Path(str(request.get("path"))))
         entries = self._entries(self._get(request))
         if not _filled(folder):

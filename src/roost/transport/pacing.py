@@ -1,19 +1,19 @@
-"""How often a shipper looks and sends: rarely while nothing is new, and no more often than the control plane asks for.
+"""How often a shipper looks and sends: rarely while nothing is new, and never more often than the control plane requests.
 
-`Pace` is what its answers ask for, `Pauses` the waiting between two looks. The agent and a notebook's thread use both.
+`Pace` is the interval that its answers request, `Pauses` the waits between two looks. The agent and a notebook's thread use both.
 """
 
 import time
 
 LEAST_SECONDS = 0.15
-"""Between two sendings while the control plane has time."""
+"""The least time between two sendings."""
 QUIET_SECONDS = 1.0
-"""Between two looks at the most: what is written after a long quiet time is sent so much later."""
+"""The longest time between two looks: data written after a long quiet time is sent at most this much later."""
 LONGEST_SECONDS = 10.0
 _QUIET_SHARE = 10.0
-"""A look comes after so small a part of the time that nothing was new for."""
+"""The pause before a look is the quiet time so far, divided by this."""
 _ANSWERS = 2.0
-"""A sender waits so many times as long as its last answer took: a control plane that is slow is asked less."""
+"""A sender waits this many times the duration of its last request, so that a slow control plane gets fewer."""
 
 
 class Pace:
@@ -23,7 +23,7 @@ class Pace:
         self._asked = self._took = 0.0
 
     def note(self, asked: object, took: float) -> None:
-        """What an answer asks for (`pace`, absent from a control plane that does not know of it), and how long it took."""
+        """Takes the interval that an answer requests (`pace`, absent from an old control plane), and how long the answer took."""
         self._asked = float(asked) if isinstance(asked, int | float) else 0.0
         self._took = took
 
@@ -40,7 +40,7 @@ class Pauses:
         self._sent_at = time.monotonic()
 
     def after(self, *, sent: bool) -> float:
-        """Of a look that found something, which was `sent`, or found nothing."""
+        """Seconds to wait after a look; `sent`: it found something, which was sent."""
         now = time.monotonic()
         self._sent_at = now if sent else self._sent_at
         quiet = now - self._sent_at

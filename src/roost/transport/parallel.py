@@ -1,4 +1,4 @@
-"""One deed for many things, by several threads at once, that ends soon after Ctrl-C."""
+"""Applies a function to many things in several threads, and ends soon after Ctrl-C."""
 
 import queue
 import threading
@@ -8,22 +8,22 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 Look = Callable[[], None]
-"""Called within long deeds; what it raises ends them, since nobody wants them any more."""
+"""Called during long work; raises to end it once it is not wanted any more."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _END_SECONDS = 0.8
-"""How long an interrupted caller waits for threads, which end by themselves with their next look."""
+"""How long an interrupted caller waits for the threads, which end with their next look."""
 
 
 class _Over(Exception):
-    """Nobody wants it any more."""
+    """The work is not wanted any more."""
 
 
 def in_parallel(deed: Callable[[T, Look], R], things: Sequence[T], at_once: int, name: str) -> list[R]:
-    """What the deed makes of each, in their order. After an error, or an interrupt of the caller's thread, no other is begun and
-    those that look are broken off. An executor would see what it has begun to its end, and the process would wait for it."""
+    """The results of `deed`, in the order of `things`. After an error, or an interrupt of the caller's thread, no further call
+    starts, and running ones end at their next look. An executor would instead complete the calls it has started."""
     left, made = deque(enumerate(things)), dict[int, R]()
     ended, over = queue.SimpleQueue[BaseException | None](), threading.Event()
 
@@ -36,7 +36,7 @@ def in_parallel(deed: Callable[[T, Look], R], things: Sequence[T], at_once: int,
             while left and not over.is_set():
                 try:
                     place, thing = left.popleft()
-                except IndexError:  # another thread was quicker
+                except IndexError:  # another thread was faster
                     break
                 made[place] = deed(thing, look)
         except BaseException as error:  # noqa: BLE001  raised again in the caller's thread

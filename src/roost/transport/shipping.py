@@ -1,7 +1,7 @@
-"""Sends what grows on disk, by offset: spools of metrics, streams of text. The agent and a notebook's thread both use it.
+"""Sends growing files by offset: spools of metrics, streams of text. The agent and a notebook's thread both use it.
 
-The server takes bytes in only at its own high-water mark and always answers with that mark, so a shipper needs no
-memory of its own: after any crash on either side it goes on where the server says.
+The server accepts bytes only at its own high-water mark and always answers with that mark, so a shipper needs no state of its
+own: after a crash on either side it continues at the server's mark.
 """
 
 import logging
@@ -23,22 +23,22 @@ _CHUNK = 2 * 1024 * 1024
 
 @dataclass
 class _Progress:
-    """How far one file has come."""
+    """How much of one file is sent."""
 
     mark: int = 0
-    """What the server has."""
+    """Bytes that the server has."""
     tried: int = 0
-    """The file's size at the last try; a tail that is not whole yet is sent again only when there is more."""
+    """The file's size at the last try; an incomplete tail is sent again only after the file has grown."""
     damaged: bool = False
     again: bool = False
-    """What the server has is not the file's beginning any more: it is to be sent from its start."""
+    """True when the server's bytes are not the file's beginning any more: the file is then sent from its start."""
 
 
 class Shipper:
-    """One run's files on their way. Not for two threads at once; two shippers of one run harm nothing."""
+    """Sends one run's files. For one thread at a time; two shippers of one run do no harm."""
 
     def __init__(self, client: Client, run_id: str, pace: Pace | None = None) -> None:
-        """`pace` notes how often the control plane wants to be sent to."""
+        """`pace` records the interval that the control plane requests."""
         self._client = client
         self._run_id = run_id
         self._pace = pace or Pace()
@@ -46,8 +46,8 @@ class Shipper:
         self._children: dict[str, Shipper | None] = {}
 
     def ship_spools(self, folder: Path) -> bool:
-        """Sends what is new in every spool of the folder, and in the folders of the runs below it, which are named by their ids;
-        whether anything was."""
+        """Sends new data of every spool in the folder, and in its subfolders, which are named by the ids of runs below this one.
+        True when there was any."""
         moved = False
         try:
             with os.scandir(folder) as entries:
@@ -62,7 +62,7 @@ class Shipper:
         return moved
 
     def _ship_child(self, folder: Path, run_id: str) -> bool:
-        """What was logged to a run below this one. One that is not taken keeps nothing else back."""
+        """Sends the metrics of a run below this one. If the control plane refuses them, the others are still sent."""
         child = self._children.setdefault(run_id, Shipper(self._client, run_id, self._pace))
         if child is None:
             return False
@@ -74,8 +74,8 @@ class Shipper:
             return False
 
     def ship_stream(self, name: str, path: Path, *, again: bool = False) -> bool:
-        """Sends what is new in a text file; whether anything was. A file that became shorter is sent from its start, and so
-        is one that has become another (`again`)."""
+        """Sends new bytes of a text file; True when there were any. A file that became shorter or was replaced (`again`) is sent
+        from its start."""
         progress = self._progress.setdefault(f"stream/{name}", _Progress())
         size = _size(path)
         progress.again |= again or size < progress.mark
@@ -99,7 +99,7 @@ class Shipper:
         return answer
 
     def forget(self, name: str) -> None:
-        """A stream that was sealed: nothing of it is sent again."""
+        """Drops the progress of a stream that was sealed."""
         self._progress.pop(f"stream/{name}", None)
 
     def _ship_spool(self, path: Path, spool: str) -> bool:
@@ -120,7 +120,7 @@ class Shipper:
                 moved |= progress.mark != before
                 if progress.damaged or (progress.mark == before and before + len(data) >= size):
                     break
-                # A frame may be larger than a chunk: then nothing of it was taken in, and all of it is sent.
+                # A frame may be larger than a chunk: the server then took nothing of it, and the whole frame is sent.
                 want = MAX_BODY + FRAME.size if progress.mark == before else _CHUNK
         progress.tried = size
         return moved

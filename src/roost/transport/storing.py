@@ -1,4 +1,4 @@
-"""Files into a datastore, through the control plane: small ones many to a request, in several requests at once."""
+"""Uploads files to a datastore through the control plane: many small ones per request, several requests at once."""
 
 import contextlib
 import math
@@ -12,9 +12,9 @@ from roost.transport.guarded_files import opened
 from roost.transport.parallel import Look, in_parallel
 
 Parcel = Sequence[tuple[str, Path]]
-"""Files that go together, by their paths in the datastore."""
+"""Files of one request, by their paths in the datastore."""
 Deliver = Callable[[Callable[[], object]], object]
-"""Calls what sends a parcel; again, where the caller is patient."""
+"""Calls a function that sends a parcel; may call it again after a failure."""
 
 _AT_ONCE = 4
 _BATCH = 4 * 1024 * 1024
@@ -33,9 +33,9 @@ def store(
     sent: Callable[[int], object] = lambda _: None,
     links: bool = True,
 ) -> int:
-    """Writes files in place of what is there, so that a parcel may be sent twice; how many bytes. `sent` is told of each parcel,
-    by any thread. Without `links` none is followed, whoever makes one meanwhile. OSError for a file that cannot be read.
-    Ctrl-C breaks off what is being sent."""
+    """Writes files, replacing existing ones, so that a parcel may be sent twice; returns the number of bytes. `sent` is called
+    for each parcel, by any thread. Without `links` no link is followed, even one made meanwhile. OSError for a file that cannot
+    be read. Ctrl-C interrupts the current requests."""
     place = ("workspaces", workspace, "datastores", datastore, "files")
 
     def one(parcel: Parcel, look: Look) -> int:
@@ -60,8 +60,8 @@ def store(
 
 
 def _parcels(files: Parcel) -> Iterator[Parcel]:
-    """Large files alone, small ones by the batch: as many batches as go at once, for in one the control plane writes file after
-    file, which takes its time where each goes to an object store."""
+    """Large files alone, small ones in batches: about as many batches as requests at once, since the control plane writes the
+    files of a batch one by one, which is slow for an object store."""
     most = min(_MOST, max(_FEWEST, math.ceil(len(files) / _AT_ONCE)))
     batch: list[tuple[str, Path]] = []
     room = _BATCH

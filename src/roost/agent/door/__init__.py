@@ -1,1 +1,1 @@
-"""The agent's door: what a script asks while it runs, over a Unix socket. Start with `door.py`."""
+"""The agent's door: answers the requests of a running script over a Unix socket. Start with `door.py`."""

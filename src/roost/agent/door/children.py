@@ -1,6 +1,6 @@
-"""What a script asks about the runs below its own, and about snapshots: the door's ops that make, list, watch and end children.
+"""The door's ops for child runs and snapshots: they create, list, watch and end children.
 
-The run's token reaches those below it, and the control plane checks that it does.
+The run's token is valid for the runs below it; the control plane checks this.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _AT_ONCE = 1024 * 1024
 
 
 class Family:
-    """`settle` returns when the script's uploads are at the control plane; `reach` finds from here what the script names."""
+    """`settle` returns when the script's uploads are at the control plane; `reach` maps the script's paths to this node's."""
 
     def __init__(self, link: Link, settle: Callable[[], None], reach: Callable[[Path], Path]) -> None:
         self._link = link
@@ -39,7 +39,7 @@ class Family:
         }
 
     def path(self, request: Request, *parts: str) -> str:
-        """Of the run that the question is about: the job's own, unless it names another."""
+        """The route of the run that the request names; by default the job's own run."""
         return path_of("runs", names.run_id(request.get("run") or self._link.run_id), *parts)
 
     def _bear(self, request: Request) -> object:
@@ -57,7 +57,7 @@ class Family:
         return self._link.client.call("GET", self.path(request, "children"), params=params)["runs"]
 
     def _report(self, request: Request) -> object:
-        """How a child ended, or that it begins. What the script uploaded to it is there by then."""
+        """Reports the start or end of a child, after the script's uploads to it have arrived."""
         self._settle()
         said = {name: request.get(name, "") for name in ("to", "reason", "message")}
         return self._link.client.call("POST", self.path(request, "events"), json=said)
@@ -70,7 +70,7 @@ class Family:
         return self._link.client.call("POST", self.path(request, "mark"), json=said)
 
     def _tail(self, request: Request) -> object:
-        """A stretch of a run's log; each byte as the character of its number, for JSON has no bytes."""
+        """A part of a run's log; each byte is sent as the character of that number, since JSON has no bytes."""
         params = {"offset": int(request.get("offset") or 0), "wait": wait_of(request), "limit": _AT_ONCE}
         route = self.path(request, "streams", names.path(request.get("name")))
         answer = self._link.client.fetch("GET", route, params=params, timeout=LONGEST_WAIT + 30)
@@ -88,7 +88,7 @@ class Family:
         return {"count": len(entries)}
 
     def _carry(self, request: Request) -> object:
-        """Stores files as blobs: for the snapshot of a child that is submitted."""
+        """Stores files as blobs, for the snapshot of a submitted child."""
         paths = request.get("paths")
         if not isinstance(paths, list):
             raise InvalidInput(f"`paths` must be a list, got {type(paths).__name__}.")
@@ -112,7 +112,7 @@ def wait_of(request: Request) -> float:
 
 
 def pairs(wanted: object) -> list[str] | None:
-    """Labels as an address has them: `k` for any value, `k=v` for that one."""
+    """Labels in the form of a URL's query: `k` for any value, `k=v` for one value."""
     if not isinstance(wanted, Mapping):
         return None
     return [str(key) if value is None else f"{key}={value}" for key, value in wanted.items()]

@@ -1,5 +1,5 @@
-"""The workspace's data as this node sees it: which files a dataset is now, and those files here, by way of the node's cache.
-A run's inputs are laid out with it, and the door's ops about datasets are here: a script's questions are answered with paths.
+"""Datasets on this node: lists the current files of a dataset and brings them here through the node's cache. Used to lay out a
+run's inputs, and by the door's dataset ops, which answer a script with paths.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ Request = Mapping[str, Any]
 Meanwhile = Callable[[], None]
 Tell = Callable[[str], None]
 _LISTING_SECONDS = 600.0
-"""How long the control plane may take to list a dataset: an object store is asked for each of its sources."""
+"""How long the control plane may take to list a dataset: it queries an object store for each source."""
 
 
 @dataclass
 class _Shared:
-    """A folder where a dataset is mounted, and how many use it. Whoever changes that holds `lock`: others wait for the mount."""
+    """A folder where a dataset is mounted, with its number of users. Changed under `lock`, so that others wait for the mount."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
@@ -45,8 +45,8 @@ class _Shared:
 
 
 class Datasets:
-    """For any number of threads. `meanwhile` is called while files come, and raises when nobody wants them any more; `tell` hears
-    what goes wrong with a mount later on; `reach` finds from here what a script names."""
+    """Safe for threads. `meanwhile` is called during transfers, and raises once they are not wanted any more; `tell` gets later
+    errors of a mount; `reach` maps a path of the script to one of this node."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Datasets:
         self._mounts: dict[str, _Shared] = {}
         self._said: set[str] = set()
         self.contained = False
-        """Whether the script sees its own folder only: then files are copied there, and nothing is mounted or linked."""
+        """True when the script sees only its own folder: files are then copied there, not mounted or linked."""
         self.ops: Mapping[str, Callable[[Request], object]] = {
             "dataset": self._dataset,
             "dataset_names": self._names,
@@ -85,7 +85,8 @@ class Datasets:
     def bring(
         self, definition: Definition, items: Sequence[Item], target: Path | None, progress: Progress = lambda *_: None
     ) -> list[Path]:
-        """The files here: in the cache, or copies in a folder. What a container may have made a link there is not followed."""
+        """Brings the files to this node: into the cache, or as copies into a folder. Links that a container made there are not
+        followed."""
         return fetch(
             items,
             self._cache(),
@@ -93,7 +94,7 @@ class Datasets:
             progress,
             self._meanwhile,
             locate=lambda: locate(self._access),
-            again=lambda: self.items(definition),  # addresses run out, and are signed again
+            again=lambda: self.items(definition),  # signed addresses expire
             links=not self.contained,
         )
 
@@ -105,8 +106,8 @@ class Datasets:
         progress: Progress = lambda *_: None,
         called: str = "",
     ) -> Mount:
-        """The files as a folder, one for all who ask for it there. It is taken away with `close`, or once all let go of it.
-        `called`: as the run's log calls it."""
+        """The files as a folder, shared by all requests for the same target. It is unmounted by `close`, or after its last user.
+        `called`: its name in the run's log."""
         with self._lock:
             shared = self._mounts.setdefault(str(target), _Shared())
         with shared.lock:
@@ -133,13 +134,13 @@ class Datasets:
             return shared.mount
 
     def pids(self) -> list[int]:
-        """Of the processes behind its mounts."""
+        """Ids of the processes that serve the mounts."""
         with self._lock:
             mounts = [each.mount for each in self._mounts.values() if each.mount is not None]
         return [pid for each in mounts if (pid := each.pid) is not None]
 
     def close(self) -> None:
-        """Takes away what is mounted and lets go of what is cached. Safe twice."""
+        """Unmounts everything and releases the cache. Safe twice."""
         with self._lock:
             mounts, self._mounts = self._mounts, {}
             cache, self._made = self._made, None
@@ -156,7 +157,7 @@ class Datasets:
             return self._made
 
     def _ask(self, definition: Definition) -> Mapping[str, Sequence[Any]]:
-        """The control plane's answer; it is not asked when there is nothing of its in the dataset."""
+        """The control plane's listing; no request is sent when the dataset uses no datastore."""
         if not any(source.datastore for source in definition.sources):
             return {"items": [], "urls": list(range(len(definition.sources)))}
         body = {"definition": encode(definition), "shared": self.link.carrier.shared is not None}
@@ -171,7 +172,7 @@ class Datasets:
     # ---- for the door
 
     def _dataset(self, request: Request) -> object:
-        """A registered one: by its id, or by its name and a version."""
+        """A registered dataset, by its id or by its name and version."""
         place = ("workspaces", self._plan.workspace, "datasets")
         if request.get("id"):
             return self.link.client.call("GET", path_of(*place, "by-id", str(request["id"])))
@@ -226,12 +227,12 @@ class Datasets:
         return None
 
     def _real(self, target: Path) -> Path:
-        """A place of the run by its full path: of what is above the run's folder links are the machine's own."""
+        """A path inside the run's folder, with the links above that folder resolved: those are the machine's own."""
         root = self._folder.root
         return Path(os.path.realpath(root)) / target.relative_to(root) if target.is_relative_to(root) else target
 
     def _own_folder(self, definition: Definition) -> Path:
-        """Of this dataset, for whoever asks for it without saying where."""
+        """The folder of this dataset for requests that name no target."""
         text = json.dumps(encode(definition), sort_keys=True)
         return self._folder.inputs / f".{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -244,7 +245,7 @@ def definition_of(request: Request) -> Definition:
 
 
 def _chosen(items: Sequence[Item], names: object) -> Sequence[Item]:
-    """Those of these names, in that order; all where none are given."""
+    """The items with these names, in that order; all items without names."""
     if names is None:
         return items
     if not isinstance(names, list):
@@ -261,7 +262,7 @@ def _lost(names: Sequence[str]) -> str:
 
 
 def clear(folder: Folder) -> None:
-    """Takes away mounts that a lost agent has left."""
+    """Unmounts what a lost agent has left mounted."""
     from roost.data import supervising  # noqa: PLC0415 - for whoever comes after an agent that was killed
 
     with contextlib.suppress(OSError):

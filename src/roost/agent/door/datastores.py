@@ -1,8 +1,7 @@
-"""What a script does with datastores on its own: the door's ops that find them, upload to them, download from them, and make and
-register datasets of what is in them.
+"""The door's datastore ops: they find datastores, upload and download files, and make and register datasets.
 
-Asking is declaring (docs/decisions/030): what is read or written is noted with the run before a byte of it moves. Nothing is read
-or written through a link that the script makes meanwhile.
+Every use is recorded with the run before the first byte moves (docs/decisions/030). Nothing is read or written through a link
+that the script makes meanwhile.
 """
 
 import contextlib
@@ -34,13 +33,13 @@ Request = Mapping[str, Any]
 _SECONDS = 600.0
 """How long the listing of a datastore may take."""
 _MOST_NAMES = 100
-"""An upload to the root of a datastore is noted by so many names there at the most; one of more, or of names that would mean
-others too (`a*`), is noted as all of it."""
+"""An upload to the root of a datastore is recorded by at most this many names; one with more names, or with names that are
+patterns (`a*`), is recorded as the whole datastore."""
 _ELSEWHERE = "Give a folder, there or yet to be made, that you may write to."
 
 
 class Datastores:
-    """For any number of threads. `meanwhile` is called while files come, and raises when nobody wants them any more."""
+    """Safe for threads. `meanwhile` is called during transfers, and raises once they are not wanted any more."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class Datastores:
         }
 
     def _datastore(self, request: Request) -> object:
-        """The one of that name; without a name the default."""
+        """The datastore with the given name; without a name, the default one."""
         if "name" not in request:
             return self._link.client.call("GET", self._route("default-datastore"))
         return self._link.client.call("GET", self._route("datastores", checked_datastore(request["name"])))
@@ -74,7 +73,7 @@ class Datastores:
     # ---- files
 
     def _upload(self, request: Request) -> object:
-        """Files to below a folder of it; those that are there already are passed over unless they are replaced."""
+        """Uploads files into a folder of the datastore; skips existing ones unless they are to be replaced."""
         base = globs.checked(_text(request, "target"))
         if globs.is_pattern(base):
             raise InvalidInput(f"{base!r} is a pattern; files are uploaded to a folder.", hint="Leave out `*` and `?`.")
@@ -98,8 +97,8 @@ class Datastores:
         }
 
     def _files(self, request: Request, base: str) -> tuple[list[tuple[str, Path]], list[str]]:
-        """What is to be uploaded, by its path in the datastore, and names that cannot be there; all of it is looked at before the
-        first is sent."""
+        """The files to upload by their paths in the datastore, and the names that are not possible there. All are checked before
+        the first is sent."""
         given = request.get("files")
         if not isinstance(given, list) or not given:
             raise InvalidInput(f"`files` must be a list of [name, path], got {str(given)[:80]!r}.")
@@ -129,7 +128,7 @@ class Datastores:
         return list(found.items()), odd
 
     def _store(self, datastore: str, files: storing.Parcel) -> int:
-        """Whether anything may be replaced was looked at before."""
+        """Uploads without a check for existing files: the caller has made it."""
 
         def deliver(send: Callable[[], object]) -> None:
             self._meanwhile()
@@ -141,7 +140,7 @@ class Datastores:
             raise InvalidInput(f"{error.filename!r} cannot be read: {error.strerror or error}.") from None
 
     def _download(self, request: Request) -> object:
-        """Files into a folder that the script names, each under its path in the datastore."""
+        """Downloads files into a folder of the script, each under its path in the datastore."""
         name, prefix = checked_datastore(request.get("name")), globs.checked(_text(request, "prefix"))
         asked = absolute(request.get("path"))
         folder = self._door.reach(asked)
@@ -149,7 +148,7 @@ class Datastores:
         found = self._listing(name, prefix)
         wanted = [item for item in found if request.get("overwrite") or not os.path.exists(folder / item.name)]
         with _written(folder, asked), Cache.of_node(self._folder.home) as cache:
-            with held(folder):  # before anything is fetched: it may not be to be written
+            with held(folder):  # before the first download: the folder may not be writable
                 pass
             paths = fetch(
                 wanted,
@@ -164,7 +163,7 @@ class Datastores:
         return {"count": len(wanted), "size": size, "there": len(found) - len(wanted)}
 
     def _listing(self, datastore: str, path: str) -> list[Item]:
-        """The files that a path or pattern means, by their paths in the datastore."""
+        """The files that match a path or pattern, by their paths in the datastore."""
         params = {"path": path, "shared": "true" if self._link.carrier.shared is not None else "false"}
         route = self._route("datastores", datastore, "items")
         answer = self._link.client.call("GET", route, params=params, timeout=_SECONDS)
@@ -173,7 +172,7 @@ class Datastores:
     # ---- datasets
 
     def _make(self, request: Request) -> object:
-        """The definition made regular; with `validate` there are files of it now."""
+        """The definition in its regular form; with `validate`, raises when it has no files now."""
         definition = definition_of(request)
         if any(source.datastore for source in definition.sources):
             self._declare(Direction.INPUT, definition)
@@ -202,7 +201,7 @@ class Datastores:
 
 @contextlib.contextmanager
 def _written(folder: Path, asked: Path) -> Iterator[None]:
-    """What cannot be written there is told by the path that the script gave."""
+    """Names the script's own path in errors about the folder."""
     try:
         yield
     except OSError as error:

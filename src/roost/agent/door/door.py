@@ -1,5 +1,5 @@
-"""The agent's door: a Unix socket where the run's processes ask for what the spool cannot give. One JSON object per line and one
-answer to each (docs/how-it-works/wire.md). The run's token stays on this side.
+"""The agent's door: a Unix socket for all requests of the run's processes except logging. One JSON object per line, one answer to
+each (docs/how-it-works/wire.md). The run's token stays on this side.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from roost.transport.guarded_files import held
 _LONGEST_PATH = 100  # sun_path has 108 bytes
 _LONGEST_LINE = 64 * 1024 * 1024
 PATIENCE = 60.0
-"""Seconds that a script's question waits for a control plane that is away; then it gets Unavailable."""
+"""Seconds that a script's request waits for a control plane that is away; then it gets Unavailable."""
 _ANNOTATIONS = ("tags", "remove_tags", "properties", "display_name", "description")
 log = logging.getLogger("roost.agent")
 
@@ -45,7 +45,7 @@ class Door:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.path = place(folder)
         self.reach: Callable[[Path], Path] = Path.resolve
-        """From a path that the script names to the file as it is here, without links; another in a container."""
+        """Maps a path of the script to the same file on this node, with links resolved; replaced for a container."""
         self._family = Family(link, self.settle, lambda path: self.reach(path))
         self.ops: dict[str, Callable[[Request], object]] = {
             **self._family.ops,
@@ -133,7 +133,7 @@ class Door:
             raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
         self.settle()
         route = self._family.path(request, "files", name)
-        with held(target.parent) as place:  # the script may make it another folder meanwhile
+        with held(target.parent) as place:  # the script may replace the folder meanwhile
             try:
                 return {"size": self.link.client.download(route, place / target.name)}
             except DiskFull as error:
@@ -148,7 +148,7 @@ class Door:
         return self.link.client.call("GET", self._family.path(request, "metrics"), params=params)["metrics"]
 
     def _secrets(self, request: Request) -> object:
-        """Values are hidden in the run's logs before the script has them."""
+        """Masks the values in the run's logs before the script gets them."""
         wanted = request.get("names")
         if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) for name in wanted):
             raise InvalidInput(f"`names` must be a list of names, got {wanted!r}.")
@@ -162,11 +162,11 @@ class Door:
         return [each["name"] for each in self.link.client.call("GET", self.link.path("secrets"))["secrets"]]
 
     def _uses(self, request: Request) -> object:
-        """What the run has read and written of data."""
+        """The data that the run has read and written."""
         return self.link.client.call("GET", self._family.path(request, "datasets"))["uses"]
 
     def settle(self) -> None:
-        """What the script has uploaded is among the run's files when it looks."""
+        """Returns when the script's uploads are among the run's files."""
         if self._staging.waits():
             self._ship.flush(PATIENCE)
 
@@ -181,7 +181,7 @@ class Door:
 
 
 def place(folder: Folder) -> Path:
-    """Where the socket of a run is: in its folder, or, where that path is too long for one, in a folder of its own."""
+    """The path of a run's socket: in its folder, or, if that path is too long, in a folder made for the socket."""
     path = folder.root / "door.sock"
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         return path
@@ -190,7 +190,7 @@ def place(folder: Folder) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Takes the socket away, and the folder that was made for it alone. Safe twice."""
+    """Removes the socket, and the folder if it was made for the socket alone. Safe twice."""
     path.unlink(missing_ok=True)
     if path.parent.name.startswith("roost-"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What a script asks about models: the door's ops are those of `roost.transport.models`, with this run's token and carrier."""
+"""The door's model ops: those of `roost.transport.models`, with this run's token and carrier."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _PATHS = ("model_download", "model_place")
 
 
 def ops(door: Door, workspace: str) -> dict[str, Callable[[Request], object]]:
-    """For the door of a run. Paths that the script names are absolute, and found from here as the door finds them."""
+    """The model ops for the door of a run. The script's paths are absolute, and mapped by `door.reach`."""
     link = door.link
     models = Models(
         lambda: link.client,

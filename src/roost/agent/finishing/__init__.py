@@ -1,1 +1,1 @@
-"""After the script: outputs and logs are kept, the end is explained and reported."""
+"""After the script: stores outputs and logs, explains the end and reports it."""

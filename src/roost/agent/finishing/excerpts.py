@@ -1,5 +1,5 @@
-"""The last words of a log that a failed process leaves: the traceback at its end, with the frames of the user's own files, or the
-last lines. Pure; start with `last_words`.
+"""An excerpt from the end of a failed process's log: the traceback, with the frames of the user's own files, or the last lines.
+Pure; start with `last_words`.
 """
 
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 LINES = 20
-"""So long an excerpt is shown as it stands; a longer traceback is cut where it tells least."""
+"""An excerpt of this length is shown in full; a longer traceback loses its least useful frames."""
 _LONGEST_LINE = 500
 _OWN_FRAMES = 8
 _ERROR_LINES = 12
@@ -29,7 +29,7 @@ class _Frame:
 
     @property
     def owner(self) -> str:
-        """Whose code it is: a package's name, `Python`, or nothing for the user's own."""
+        """The owner of the code: a package's name, `Python`, or empty for the user's own."""
         found = _FRAME.match(self.lines[0])
         path = found[1] if found else ""
         if package := _PACKAGE.search(path):
@@ -39,27 +39,27 @@ class _Frame:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One traceback: its frames, and the lines of the error with whatever was printed after them."""
+    """One traceback: its frames, and the lines of the error with any output after them."""
 
     frames: tuple[_Frame, ...]
     error: tuple[str, ...]
     chain: str = ""
-    """The sentence between the one before and this one."""
+    """The sentence between the previous traceback and this one."""
 
 
 def last_words(text: str) -> str:
-    """The traceback at the end of a log, else its last lines. A progress bar rewrites its line with carriage returns: only what
-    would be seen last counts."""
+    """The traceback at the end of a log, else its last lines. Of a line that a progress bar rewrote with carriage returns, only
+    the last version counts."""
     lines = [_cut(_UNSEEN.sub("", line.rstrip("\r").rpartition("\r")[2])) for line in text.split("\n")]
     while lines and not lines[-1].strip():
         lines.pop()
     traces = _traces(lines)
-    if not traces or len(traces[-1].error) > LINES:  # it is followed by much else: then that counts
+    if not traces or len(traces[-1].error) > LINES:  # too much other output follows it
         return "\n".join(lines[-LINES:]).strip("\n")
     whole = list(_whole(traces[-1]))
     if len(traces) == 1 or _has_own(traces[-1]):
         shown = whole if len(whole) <= LINES else list(_brief(traces[-1]))
-    else:  # the user's own files are in the exception that was being handled
+    else:  # the user's own files are in the earlier exception of the chain
         shown = [line for trace in traces for line in _brief(trace)]
     return "\n".join(shown).strip("\n")
 
@@ -69,7 +69,7 @@ def _cut(line: str) -> str:
 
 
 def _traces(lines: Sequence[str]) -> list[_Trace]:
-    """The last traceback and those that it came of, the first of them first."""
+    """The last traceback and those that caused it, the earliest first."""
     starts = [place for place, line in enumerate(lines) if line.startswith(_TRACEBACK)]
     found: list[_Trace] = []
     end = len(lines)
@@ -114,7 +114,7 @@ def _whole(trace: _Trace) -> Iterator[str]:
 
 
 def _brief(trace: _Trace) -> Iterator[str]:
-    """The frames of the user's own files, the one that raised the error, and the error; how many are left out, and whose."""
+    """The frames of the user's own files, the frame that raised the error, and the error; counts omitted frames by owner."""
     own = [place for place, frame in enumerate(trace.frames) if not frame.owner]
     if len(own) > _OWN_FRAMES:  # a recursion
         own = [*own[:2], *own[2 - _OWN_FRAMES :]]

@@ -1,6 +1,6 @@
-"""The end of a run: the last of what it wrote, its files, its end as the control plane hears it; then the folder goes.
+"""The end of a run: sends the last data and the files, reports the end, then deletes the folder.
 
-Shared by the agent and the salvage pass. Nothing is deleted that has not arrived.
+Shared by the agent and the salvage pass. Nothing is deleted before it has arrived.
 """
 
 import logging
@@ -33,8 +33,8 @@ log = logging.getLogger("roost.agent")
 def finish(
     folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[float], None]
 ) -> None:
-    """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile. The time in
-    which no control plane answered, or it had no room, is not the run's."""
+    """Sends everything of the run and reports the outcome. `ship` ends the shipping thread, which works meanwhile. Time in which
+    the control plane was away or had a full disk does not count as the run's."""
     away = link.client.away + held_up()
     try:
         problems = _deliver(folder, link, outcome.at) if outcome.to is RunStatus.COMPLETED else []
@@ -63,7 +63,7 @@ def finish(
 
 
 def leave(folder: Folder, why: str) -> None:
-    """Keeps what the run has made where it is, with words beside it: nobody takes it."""
+    """Leaves the run's files in place, with an explanation beside them, since the control plane does not take them."""
     log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, why)
     words = (
         f"The control plane of {folder.home} does not know run {folder.run_id} any more: {why}\n"
@@ -86,14 +86,14 @@ def _attempt(folder: Folder) -> int:
 
 
 def _ended_nodes(link: Link) -> set[int]:
-    """Nodes that the control plane knows to have ended, those that never began among them."""
+    """Nodes that have ended according to the control plane, including those that never started."""
     answer = persist(lambda: link.client.call("GET", link.path("agents")))
     members = [decode(Member, each) for each in answer["members"]]
     return {member.node_rank for member in members if member.phase is Phase.ENDED}
 
 
 def _deliver(folder: Folder, link: Link, ended_at: float) -> list[str]:
-    """What the script wrote that becomes data; what of it could not be uploaded."""
+    """Uploads the run's outputs; returns those that could not be uploaded."""
     plan, _ = folder.read_plan()
     if not plan.spec.outputs:
         return []
@@ -102,7 +102,7 @@ def _deliver(folder: Folder, link: Link, ended_at: float) -> list[str]:
 
 
 def remove(root: Path) -> None:
-    """Deletes the run's folder, with folders in it that the script has made read-only."""
+    """Deletes the run's folder, even if the script made folders in it read-only."""
 
     tried: set[str] = set()
 
@@ -122,11 +122,11 @@ def remove(root: Path) -> None:
 
 
 def _open_up(root: Path, path: str) -> None:
-    """Gives back the rights on a folder inside the root; what a link leads to stays as it is. Through its descriptor: nobody can
-    set a link in its place meanwhile."""
+    """Restores the rights on a folder inside the root; a link's target stays unchanged. It uses a descriptor, so that the folder
+    cannot be replaced by a link meanwhile."""
     try:
         folder = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except NotADirectoryError:  # a file or a link, which needs no rights of its own to be deleted
+    except NotADirectoryError:  # deleting a file or a link needs no rights on it
         return
     try:
         held = f"/proc/self/fd/{folder}"

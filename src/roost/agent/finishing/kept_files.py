@@ -1,6 +1,6 @@
-"""Which files of a run are kept, and their way into the run's history: `./outputs`, `./logs`, the log, the agent's own log.
+"""Finds the files of a run that are kept, and stores them in its history: `./outputs`, `./logs`, the log, the agent's own log.
 
-A symbolic link that leads outside the working copy is never followed: it could name any file of the machine.
+A symbolic link that leads outside the working copy is never followed: it could lead to any file of the machine.
 """
 
 import errno
@@ -25,25 +25,25 @@ from roost.domain.errors import InvalidInput, RoostError
 from roost.domain.files import RunFile
 
 _AT_ONCE = 500
-_PATIENCE = 600.0  # seconds for a full disk to be freed; what is not kept then is named, and stays on the node
+_PATIENCE = 600.0  # seconds to wait for a full disk; files not kept by then are reported, and stay on the node
 log = logging.getLogger("roost.agent")
 Carry = Callable[[Sequence[tuple[str, Path]], list[str]], Iterator[RunFile]]
-"""Stores files as blobs; what fails is added to the losses."""
+"""Stores files as blobs; adds failures to the losses."""
 
 
 @dataclass
 class Found:
     files: list[tuple[str, Path]] = field(default_factory=list)
-    """Name in the run's history, and where it is."""
+    """Name in the run's history, and path."""
     losses: list[str] = field(default_factory=list)
-    """What cannot be kept, in words; it changes the run's end."""
+    """Descriptions of files that cannot be kept; they change the run's end."""
 
 
 def find(folder: Folder) -> Found:
-    """What there is to keep. Things that are no files (links outside, sockets) are passed over and named in the agent's log."""
+    """The files to keep. Entries that are not files (links outside, sockets) are skipped, and listed in the agent's log."""
     found = Found()
     found.files += ranks.logs(folder)
-    if folder.build_log.exists():  # of a build that was lost
+    if folder.build_log.exists():  # left by a lost build agent
         found.files.append((BUILD_LOG, folder.build_log))
     made = _made(folder)
     laid = snapshot_files.load(folder)
@@ -53,12 +53,12 @@ def find(folder: Folder) -> Found:
 
 
 def note_laid(folder: Folder) -> None:
-    """What stands in `./outputs` and `./logs` before the script starts."""
+    """Records the files in `./outputs` and `./logs` before the script starts."""
     snapshot_files.note(folder, _made(folder).files)
 
 
 def _made(folder: Folder) -> Found:
-    """Of this node alone."""
+    """The files in this node's own folders."""
     found = Found()
     for top in ("logs", "outputs"):
         if not shared_folders.is_shared(folder, top):
@@ -67,7 +67,7 @@ def _made(folder: Folder) -> Found:
 
 
 def made_together(folder: Folder, there: Together, tops: Sequence[str] = shared_folders.TOPS) -> Found:
-    """Of all nodes of this machine, less what came with the snapshot."""
+    """The files in the shared folders of this machine's nodes, without unchanged ones of the snapshot."""
     made, laid = Found(), there.laid
     for top in tops:
         _look(there.root / top, top, (folder.work.resolve(), there.root.resolve()), (), made)
@@ -76,7 +76,7 @@ def made_together(folder: Folder, there: Together, tops: Sequence[str] = shared_
 
 
 def note_laid_together(there: Together) -> None:
-    """What stands in the folders that the nodes share before the script starts; with the lock held."""
+    """Records the files in the shared folders before the script starts; with the lock held."""
     made = Found()
     for top in shared_folders.TOPS:
         _look(there.root / top, top, (there.root.resolve(),), (), made)
@@ -84,10 +84,9 @@ def note_laid_together(there: Together) -> None:
 
 
 def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[], set[int]]) -> list[str]:
-    """Keeps what the nodes of this machine have made in the folders that they share; what of it could not be, in words. Each node
-    does it at its end, and what another has kept is left alone. Logs are kept by the last, for until then they grow, and losses
-    are the last one's: a node that still runs may write or remove a file meanwhile. `others` are the nodes that have left
-    without a word. Safe twice."""
+    """Keeps the files in the shared folders of this machine's nodes; returns losses as text. Each node does this at its end, and
+    skips files that another has kept. Only the last node keeps logs, since they grow until then, and returns losses, since a
+    running node may still write or remove files. `others` returns nodes that have ended, even without `leave`. Safe twice."""
     there, plan = shared_folders.of(folder), ranks.plan_of(folder)
     if there is None or plan is None:
         return []
@@ -100,7 +99,7 @@ def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[],
 
 
 def put_together(there: Together, link: Link, found: Found, carry: Carry) -> int:
-    """Makes those of the files that no node has kept yet files of the run; how many. With the lock held."""
+    """Adds the files that no node has kept yet to the run; returns their number. With the lock held."""
     fresh = there.fresh(found.files)
     for start in range(0, len(fresh), _AT_ONCE):
         batch = fresh[start : start + _AT_ONCE]
@@ -114,7 +113,7 @@ def put_together(there: Together, link: Link, found: Found, carry: Carry) -> int
 def _look(path: Path, name: str, inside: tuple[Path, ...], above: tuple[Path, ...], found: Found) -> None:
     try:
         if path.is_symlink():
-            target = Path(os.path.realpath(path))  # `resolve` raises RuntimeError for a link that leads to itself
+            target = Path(os.path.realpath(path))  # `resolve` raises RuntimeError for a link to itself
             goes_round = target in above or path.parent.resolve().is_relative_to(target)
             if goes_round or not any(target.is_relative_to(each) for each in inside):
                 log.warning("%r is a link to %s and is not followed.", name, target)
@@ -144,12 +143,12 @@ def _entries(path: Path) -> list[str]:
 
 
 def keep(folder: Folder, link: Link, masks: Masks, found: Found) -> list[RunFile]:
-    """Moves the files' content to the control plane. What fails is added to the losses, and the rest is kept."""
+    """Sends the files' content to the control plane. Failures are added to the losses, and the rest is kept."""
     kept: list[RunFile] = []
     for start in range(0, len(found.files), _AT_ONCE):
         kept += _carry(link, masks, found.files[start : start + _AT_ONCE], found.losses)
     if folder.agent_log.exists():
-        data = folder.agent_log.read_bytes()  # it still grows: what is read here is what is kept
+        data = folder.agent_log.read_bytes()  # read once, since it still grows
         blob = persist(lambda: link.carrier.put(data))
         name = ranks.agent_log(folder)
         kept.append(RunFile(path=name, blob=blob, size=len(data), modified_at=folder.agent_log.stat().st_mtime))
@@ -157,12 +156,12 @@ def keep(folder: Folder, link: Link, masks: Masks, found: Found) -> list[RunFile
 
 
 def _shown(masks: Masks, name: str, path: Path) -> Path:
-    """Logs are kept without the secrets that the run has read; what it made on purpose is kept as it is."""
+    """The file to store: for logs the masked copy, for outputs the file itself."""
     return masks.sealed(name, path) if name.startswith(("user_logs/", "logs/")) else path
 
 
 def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: list[str]) -> Iterator[RunFile]:
-    """All at once; where that fails, one by one, so that the one at fault is known."""
+    """Stores all files together; if that fails, one by one, to find the file at fault."""
     try:
         shown = [_shown(masks, name, path) for name, path in files]
         times = [path.stat().st_mtime for _, path in files]

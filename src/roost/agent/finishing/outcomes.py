@@ -1,5 +1,5 @@
-"""How a run ended: from exit codes and the log's last lines to status, reason and words. Kept in `ended.json` as soon as it
-is known, so that a salvage pass after the agent's own death still tells the truth.
+"""The end of a run: derives status, reason and message from exit codes and the log's last lines. It is written to `ended.json` as
+soon as it is known, so that a salvage pass reports the same end if the agent dies.
 """
 
 import json
@@ -30,10 +30,10 @@ class Outcome:
     message: str = ""
     exit_code: int | None = None
     at: float = field(default_factory=time.time, compare=False)
-    """When it was known, by this node's clock."""
+    """When this node learned of the end, by its own clock."""
 
     def with_losses(self, losses: list[str], place: Path) -> "Outcome":
-        """The same end, when some of what the run made could not be kept: that is never passed over in silence."""
+        """The end with a list of the files that could not be kept; with losses, a completed run becomes failed."""
         if not losses:
             return self
         more = f" and {len(losses) - 10} more" if len(losses) > 10 else ""
@@ -43,7 +43,7 @@ class Outcome:
         return replace(self, message=f"{self.message}\n{words}".strip())
 
     def without_folder(self) -> "Outcome":
-        """The same end of a run whose folder was deleted meanwhile: nobody can say whether it had outputs."""
+        """The end of a run whose folder was deleted: a completed run becomes failed, since its outputs may be lost."""
         if self.reason is Reason.FOLDER_GONE:
             return self
         if self.to is RunStatus.COMPLETED:
@@ -67,7 +67,7 @@ def canceled(message: str, exit_code: int | None = None) -> Outcome:
 
 
 def told(ending: Reason, exit_code: int | None = None, words: str = "") -> Outcome:
-    """The end of a node that was told to end, for what happened elsewhere; `words` of a rank of its own belong to that."""
+    """The end of a node that was halted because of other nodes; `words` describe a failed rank of this node."""
     if ending is Reason.NODES_DONE:
         return Outcome(to=RunStatus.COMPLETED, reason=ending, exit_code=0)
     return failed(ending, "A node of the run was taken away." if ending is Reason.PREEMPTED else words, exit_code)
@@ -76,7 +76,7 @@ def told(ending: Reason, exit_code: int | None = None, words: str = "") -> Outco
 def of_exit(
     code: int, log: Path, hide: Callable[[str], str] = str, memory: str = "", who: str = "The script"
 ) -> Outcome:
-    """The end of a script that ended by itself; `memory` says that the want of it was the reason, `who` which process it was."""
+    """The end of a script that ended by itself. `memory`: a sentence if it ran out of memory; `who`: the process's name."""
     if code == 0:
         return replace(DONE, at=time.time())
     words = [memory or _fate(code, who), last_words(log, hide), _full_disk(log)]
@@ -84,7 +84,7 @@ def of_exit(
 
 
 def missing_module(message: str, spec: RunSpec) -> str:
-    """The hint for a script whose last error is a module that it did not find, else empty."""
+    """A hint if the script's last error is a missing module, else empty."""
     missing = _MISSING_MODULE.fullmatch(message.rpartition("\n")[2])
     if missing is None:
         return ""
@@ -105,7 +105,7 @@ def missing_module(message: str, spec: RunSpec) -> str:
 
 
 def _full_disk(log: Path) -> str:
-    """That the disk is full which its log is on: the log may have no room to say so."""
+    """A sentence if the log's disk is full, else empty: the log itself may have no room for this error."""
     try:
         return "" if os.statvfs(log.parent).f_bavail else f"No room is left on the disk of {log.parent}."
     except OSError:
@@ -124,8 +124,8 @@ def _fate(code: int, who: str) -> str:
 
 
 def of_ranks(folder: Folder, hide: Callable[[str], str]) -> str:
-    """Which rank failed here of those that MPI started, and its last lines; empty when none did. They are told by the agent of
-    its own node, which alone knows what to hide."""
+    """The failed rank among those that MPI started here, with its last lines; empty when none failed. The rank's own node reports
+    them, since only its agent has the secrets to mask."""
     found = ranks.failed(folder)
     if found is None:
         return ""
@@ -134,7 +134,7 @@ def of_ranks(folder: Folder, hide: Callable[[str], str]) -> str:
 
 
 def last_words(log: Path, hide: Callable[[str], str] = str) -> str:
-    """The last error lines, as `excerpts` finds them; `hide` masks secrets."""
+    """The log's last error lines, from `excerpts`; `hide` masks secrets."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
@@ -149,7 +149,7 @@ def save(folder: Folder, outcome: Outcome) -> None:
 
 
 def load(folder: Folder) -> Outcome | None:
-    """How the script ended, if that was known before the agent died."""
+    """The script's end, if it was saved before the agent died; else None."""
     try:
         return decode(Outcome, json.loads(folder.ended.read_bytes()))
     except (OSError, ValueError, InvalidInput):

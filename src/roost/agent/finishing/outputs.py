@@ -1,5 +1,5 @@
-"""What a run wrote that becomes data: the folders it is given, and their way to a datastore once the script has ended well. What
-a script that failed has written is not uploaded: half of it would look like all of it.
+"""A run's outputs: makes their folders, and uploads them to a datastore once the script has succeeded. After a failure nothing is
+uploaded, since partial data would look complete.
 """
 
 import fnmatch
@@ -23,12 +23,12 @@ from roost.transport import storing
 from roost.transport.client import path_of
 from roost_job.data import local_files
 
-_PATIENCE = 600.0  # seconds for a full disk of the control plane to be freed
+_PATIENCE = 600.0  # seconds to wait for a full disk of the control plane
 log = logging.getLogger("roost.agent")
 
 
 def lay_out(folder: Folder, spec: RunSpec) -> dict[str, str]:
-    """The path of each output: an empty folder, or the one that it names, seen from the working copy."""
+    """The path of each output: an empty folder, or its own source path, relative to the working copy."""
     found = {}
     for each in spec.outputs:
         place = _place(folder, each)
@@ -42,7 +42,7 @@ def _place(folder: Folder, output: Output) -> Path:
 
 
 def deliver(folder: Folder, plan: Plan, link: Link, say: Callable[[str], None]) -> list[str]:
-    """Uploads every output, and has it noted and registered. What could not be, in words; none when all is well. Safe twice."""
+    """Uploads every output; the control plane records and registers it. Returns the failures as text. Safe twice."""
     problems: list[str] = []
     if plan.spec.node_count > 1 and not shared_outputs.turn(link, plan):
         say("Outputs: nothing is delivered, since another node of the run has not ended well.")
@@ -78,7 +78,7 @@ def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callab
     said, use = {"path": "", "mode": output.mode.value}, {}
     if several:
         shared_outputs.note(link, plan, output.name, found)
-    if plan.node_rank == plan.spec.node_count - 1:  # what the nodes before have delivered is part of it
+    if plan.node_rank == plan.spec.node_count - 1:  # only the last node: the output then has the files of all
         use = persist(lambda: link.client.call("POST", link.path("outputs", output.name), json=said), seconds=_PATIENCE)
     if moved:
         also = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
@@ -90,7 +90,7 @@ def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callab
 
 
 def _nothing(folder: Folder, output: Output) -> str:
-    """Why there is nothing to upload: the script wrote nothing, or nothing that was asked for."""
+    """Why there is nothing to upload: the script wrote nothing, or nothing that matches the globs."""
     others = len(written(_real(folder, output))) if output.globs else 0
     if not others:
         return "nothing was written"
@@ -101,8 +101,7 @@ def _nothing(folder: Folder, output: Output) -> str:
 def _refuse_replacing(
     folder: Folder, link: Link, output: Output, route: str, target: str, wanted: Sequence[str]
 ) -> None:
-    """Conflict when something is there that is not to be replaced. What this run has begun to upload itself does not count: it
-    may have been interrupted."""
+    """Raises Conflict when a file exists and must not be replaced. Files of this run's own, interrupted upload do not count."""
     mark = folder.root / f"delivering-{output.name}"
     if not output.overwrite and wanted and not mark.exists():
         there = {item["name"] for item in link.client.call("GET", route, params={"path": target})["items"]}
@@ -112,7 +111,7 @@ def _refuse_replacing(
 
 
 def _real(folder: Folder, output: Output) -> Path:
-    """Where its files are on this node: of a script in a container its `/tmp` is elsewhere, and nothing outside is its own."""
+    """The path of its files on this node. For a container, `/tmp` is mapped, and paths outside the run's folder are refused."""
     place = _place(folder, output)
     if not folder.container.exists():
         return place
@@ -126,8 +125,8 @@ def _real(folder: Folder, output: Output) -> Path:
 def written(
     place: Path, globs: Sequence[str] = (), passed: list[tuple[str, str]] | None = None
 ) -> list[tuple[str, Path]]:
-    """The files below a folder by their names in it, or the one file; `passed` is told the others, and why. Links that lead
-    outside are never followed: they could name any file of the machine."""
+    """The files below a folder by their relative names, or the one file; skipped files are added to `passed`, with the reason.
+    Links that lead outside are never followed: they could lead to any file of the machine."""
     if place.is_file() and not place.is_symlink():
         return [(names.path(place.name), place)]
     inside = Path(os.path.realpath(place))

@@ -1,7 +1,7 @@
-"""Data that several nodes of a run have written under one name: delivered node by node, once the scripts of all have ended well.
+"""Outputs that several nodes of a run fill: delivered node by node, once the scripts of all have succeeded.
 
-Each node notes what it has delivered among the run's files; those after it see there which names are taken. The last one has the
-whole registered, so that a dataset never has half of it.
+Each node lists its delivered files in a file of the run, where later nodes read which names are taken. The last node has the
+output registered, so that a dataset is never partial.
 """
 
 import json
@@ -22,7 +22,7 @@ NOTE = "system_logs/output_{}_node_{}.json"
 
 
 def turn(link: Link, plan: Plan) -> bool:
-    """Waits until it is this node's turn; False when another has not ended well, and nothing is to be delivered."""
+    """Waits until it is this node's turn; False when another node has failed, and nothing is to be delivered."""
     params = {"before": plan.node_rank, "wait": _WAIT_SECONDS}
     while True:
         answer = persist(lambda: link.client.call("GET", link.path("agents"), params=params))
@@ -32,7 +32,7 @@ def turn(link: Link, plan: Plan) -> bool:
 
 
 def taken(link: Link, plan: Plan, output: str) -> dict[str, str]:
-    """What the nodes before this one have delivered: content by name."""
+    """The files that earlier nodes have delivered: hash by name."""
     found: dict[str, str] = {}
     for rank in range(plan.node_rank):
         try:
@@ -46,8 +46,8 @@ def taken(link: Link, plan: Plan, output: str) -> dict[str, str]:
 def beside(
     found: Sequence[tuple[str, Path]], others: Mapping[str, str], node_rank: int
 ) -> tuple[list[tuple[str, Path]], list[str]]:
-    """What is left to be uploaded, and which names are others': of two files of one name and other content, the later node's
-    stands beside the other's as `NAME.node1`. The same content is there already."""
+    """The files to upload, and the names that were taken: a later node's file of the same name but other content is stored as
+    `NAME.node1`. A file with the same content is skipped."""
     own, moved = [], []
     for name, path in found:
         if name not in others:
@@ -59,7 +59,7 @@ def beside(
 
 
 def note(link: Link, plan: Plan, output: str, delivered: Sequence[tuple[str, Path]]) -> None:
-    """For the nodes after this one."""
+    """Lists this node's delivered files for later nodes."""
     data = json.dumps({name: hash_file(path) for name, path in delivered}, indent=1).encode()
     blob = persist(lambda: link.carrier.put(data))
     name = NOTE.format(output, plan.node_rank)

@@ -1,1 +1,1 @@
-"""The processes of a run: started, limited, contained, counted by rank; the workers of a replica."""
+"""Starts the processes of a run, sets their limits, puts them into containers, names their logs by rank; runs replica workers."""

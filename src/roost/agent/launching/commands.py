@@ -1,7 +1,7 @@
-"""Commands between the nodes of a run: what the launcher of one node asks another to execute (`mpirun` starts its daemons so).
+"""Commands between the nodes of a run: one node's launcher has another node execute them (`mpirun` starts its daemons this way).
 
-A command runs like a launched process: in the run's environment, in its tree, its output in the node's own log. No bytes are
-relayed; who asked is told the exit code.
+A command runs like a launched process: in the run's environment, in its tree, with its output in the node's own log. Only the
+exit code is sent back, no output.
 """
 
 import logging
@@ -18,14 +18,14 @@ from roost.domain.gangs import Member
 _WAIT_SECONDS = 20
 _PAUSE = 1.0
 NOT_STARTED = 127
-"""What a shell says of a program that it does not find."""
+"""The exit code of a shell for a program that it does not find."""
 log = logging.getLogger("roost.agent")
 
 Start = Callable[[Sequence[str]], Running]
 
 
 class Commands(threading.Thread):
-    """Listens for commands to this node until `close`. `start` starts one, and raises RoostError or OSError."""
+    """Receives commands for this node until `close`. `start` starts one; it may raise RoostError or OSError."""
 
     def __init__(self, link: Link, start: Start) -> None:
         super().__init__(name="commands", daemon=True)
@@ -80,13 +80,13 @@ class Commands(threading.Thread):
 
 
 def answer(link: Link, brief: Link, request: Mapping[str, object]) -> object:
-    """At the door: a command for another node of the run."""
+    """The door's op: executes a command on another node of the run."""
     return {"exit_code": execute(link, brief, request.get("node"), request.get("argv"))}
 
 
 def execute(link: Link, brief: Link, node: object, argv: object) -> int:
-    """Has a command executed on another node, which is named by its name, address or rank; its exit code. That it is begun is
-    asked over the brief link; once it runs, a control plane that is away costs nothing but time."""
+    """Executes a command on another node, given by name, address or rank; returns its exit code. The brief link, with its limited
+    patience, requests the start; the wait for the end lasts through any absence of the control plane."""
     if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
         raise InvalidInput(f"`argv` must be a list of words, got {argv!r}.")
     members = [decode(Member, each) for each in brief.client.call("GET", link.path("agents"))["members"]]
@@ -99,7 +99,7 @@ def execute(link: Link, brief: Link, node: object, argv: object) -> int:
         "argv": argv,
         "key": uuid.uuid4().hex,
         "attempt": link.attempt,
-    }  # so that an answer that is lost costs nothing
+    }  # the key makes the request safe to repeat when its answer is lost
     number = brief.client.call("POST", route, json=order)["number"]
     while True:
         answer = link.client.call("GET", link.path("commands", str(number)), params={"wait": _WAIT_SECONDS})

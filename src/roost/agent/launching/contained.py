@@ -1,7 +1,7 @@
-"""A run in a container: which folders it sees, with which variables, and how paths that it names are found from outside.
+"""A run in a container: its mounts, its variables, and the mapping of its paths to paths of the node.
 
-It sees its working copy, spool, log, door, job library and environment at their own paths, and a `/tmp` that is part of the run's
-folder; nothing else of the node.
+It sees its working copy, spool, log, door, job library, environment and data at their own paths, and a `/tmp` that is part of the
+run's folder; nothing else of the node.
 """
 
 import json
@@ -28,16 +28,16 @@ log = logging.getLogger("roost.agent")
 
 
 def variables(image: str, own: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a container has of itself, instead of what the agent has: the image's, and the way to the network."""
+    """The base variables of a container, in place of the agent's: those of the image, and the proxies."""
     engine = container_engine.find()
     given = {name: value for name, value in own.items() if name.lower() in _PROXIES}
-    if engine.user != "0:0":  # a user that the image does not know
+    if engine.user != "0:0":  # this user does not exist in the image
         given |= {"HOME": TMP, "USER": own.get("USER") or str(os.getuid())}
     return {"PATH": _PATH, **engine.variables(image), **given}
 
 
 def mounts(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[Mount]:
-    """What of the node a run's container sees."""
+    """The folders of the node that a run's container sees."""
     folder.tmp.mkdir(mode=0o777, exist_ok=True)
     folder.tmp.chmod(0o1777)
     found = [Mount(folder.tmp, TMP), Mount(folder.work), Mount(folder.spool), Mount(Path(environment["ROOST_DOOR"]))]
@@ -53,7 +53,7 @@ def mounts(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[M
 
 
 def _data(folder: Folder, spec: RunSpec) -> list[Mount]:
-    """What it reads and fills, and what its script asks for; an input that is to be at a path of its own is there too."""
+    """The folders of inputs and outputs; an input with an absolute `path_on_compute` is mounted there too."""
     for place in (folder.inputs, folder.filled):
         place.mkdir(mode=0o700, exist_ok=True)
     own = [
@@ -64,7 +64,7 @@ def _data(folder: Folder, spec: RunSpec) -> list[Mount]:
 
 
 def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[str, str], log: Path, name: str) -> Box:
-    """One process in a container of its own, with a name that no other of this agent has. Raises CannotStart."""
+    """Starts one process in its own container; `name` is unique for this agent. Raises CannotStart."""
     engine = container_engine.find()
     files.write(folder.container, json.dumps({"engine": engine.path}).encode())
     definition = plan.spec.environment.definition if plan.spec.environment else {}
@@ -88,7 +88,7 @@ def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[
 
 
 def _make_place(folder: Folder, mount: Mount) -> None:
-    """Where a folder below `/tmp` is mounted, in the run's own `/tmp`: the engine would make it for root alone."""
+    """Makes the mount point of a mount below `/tmp` in the run's own `/tmp`: the engine would make it for root only."""
     place = Path(mount.target or mount.source)
     if place != Path(TMP) and place.is_relative_to(TMP):
         inside = folder.tmp / place.relative_to(TMP)
@@ -100,8 +100,8 @@ def _make_place(folder: Folder, mount: Mount) -> None:
 
 
 def reach(seen: Sequence[Mount]) -> Callable[[Path], Path]:
-    """From a path inside the container to the same file outside, by its path without links; InvalidInput for what is inside
-    alone."""
+    """A function that maps a path inside the container to the same file outside, with links resolved. It raises InvalidInput for
+    paths that exist only inside."""
     open_ones = [mount for mount in seen if not mount.read_only]
     roots = [Path(os.path.realpath(mount.source)) for mount in open_ones]
 
@@ -123,7 +123,7 @@ def reach(seen: Sequence[Mount]) -> Callable[[Path], Path]:
 
 
 def clear(folder: Folder) -> None:
-    """Takes away whatever containers a lost agent has left; for whoever comes after it. Never raises."""
+    """Removes the containers that a lost agent has left. Never raises."""
     try:
         path = json.loads(folder.container.read_bytes())["engine"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -137,7 +137,7 @@ def clear(folder: Folder) -> None:
 
 
 def memory_words(box: Box) -> str:
-    """That memory was the reason; empty when it was not."""
+    """A sentence that the container ran out of memory; empty when it did not."""
     if not box.memory_kills:
         return ""
     limit = f"its limit is {_size(box.memory_limit)}" if box.memory_limit else "it has no limit of its own"

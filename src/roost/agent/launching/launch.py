@@ -1,4 +1,4 @@
-"""Starts the processes of this node as the run's launch draws them, with `$VAR` in their arguments filled in."""
+"""Starts the processes that the run's launch gives for this node, with `$VAR` in their arguments filled in."""
 
 import errno
 import os
@@ -34,12 +34,12 @@ class Launched:
 
 
 def advise(spec: RunSpec) -> str:
-    """What a person should know of this node before the script fails; also said when it has failed. Empty for nothing."""
+    """A warning about this node for the user, also added to the message of a failure; empty when there is none."""
     return NO_GPU if spec.topology.backend == "nccl" and not machine.has_gpu() else ""
 
 
 def start(folder: Folder, plan: Plan, environment: Mapping[str, str], place: Place) -> list[Launched]:
-    """All processes, or RoostError with the reason; then those that did start are in the run's tree and end with it."""
+    """Starts all processes. When one fails, raises RoostError; those already started are in the run's tree and end with it."""
     started: list[Launched] = []
     for process in launch.find(plan.spec.launch)(plan.spec, place):
         env = {**environment, **process.env, "ROOST_RANK": str(max(process.rank, 0))}
@@ -56,7 +56,7 @@ def start(folder: Folder, plan: Plan, environment: Mapping[str, str], place: Pla
 def start_one(
     folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[str, str], log: Path, name: str
 ) -> Running:
-    """One process, on the node itself or in a container; `name` is one that no other of this agent has."""
+    """Starts one process, on the node itself or in a container; `name` is unique for this agent."""
     if plan.image:
         return contained.start(folder, plan, argv, environment, log, name)
     held = limits.inside(limits.group(folder.mark), argv, environment.get("PATH", os.defpath))

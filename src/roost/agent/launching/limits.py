@@ -1,7 +1,7 @@
-"""A node's cores and memory, held by the kernel: its run's processes are in a control group of their own, below the folder that
-ROOST_CGROUP names. Where there is none a size stays a wish. Never in the way of a run: what cannot be set is said in the log.
+"""Limits of a node's cores and memory, enforced by the kernel: the run's processes are in their own control group, below the
+folder in ROOST_CGROUP. Without that folder, sizes are not enforced. A limit that cannot be set is logged; the run continues.
 
-Version 2 of control groups, and of version 1 the memory alone (its processor time is in another hierarchy).
+Supports version 2 of control groups; of version 1 only memory, since its processor time is in another hierarchy.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ from pathlib import Path
 from roost.domain.plans import Plan
 
 ROOT = "ROOST_CGROUP"
-"""A folder of the kernel's control groups in which the agent may make further ones."""
+"""The variable with a control group's folder in which the agent may make further groups."""
 _PERIOD = 100_000
 _ENTER = 'echo $$ >"$0" && exec "$@"'
 log = logging.getLogger("roost.agent")
 
 
 def group(mark: str, own: Mapping[str, str] = os.environ) -> Path | None:
-    """What holds the processes with this mark; None for nothing."""
+    """The control group of the processes with this mark; None when there is none."""
     place = Path(own[ROOT]) / mark if own.get(ROOT) else None
     return place if place is not None and place.is_dir() else None
 
@@ -52,21 +52,21 @@ def _limit(place: Path, plan: Plan) -> None:
     old = (place / "memory.limit_in_bytes").exists()
     if plan.memory:
         _write(place / ("memory.limit_in_bytes" if old else "memory.max"), str(plan.memory))
-        with contextlib.suppress(OSError):  # where there is no swap, none need be refused
+        with contextlib.suppress(OSError):  # without swap this file does not exist
             _write(place / "memory.swap.max", "0")
     if plan.cores and not old:
         _write(place / "cpu.max", f"{int(plan.cores * _PERIOD)} {_PERIOD}")
 
 
 def inside(place: Path | None, argv: Sequence[str], path: str) -> Sequence[str]:
-    """The command, from its first moment in the group. One that is not there stays as it is: it is looked up by who starts it."""
+    """The command, made to enter the group before it starts. One that is not found stays unchanged: its start looks it up."""
     if place is None or shutil.which(argv[0], path=path) is None:
         return argv
     return ("/bin/sh", "-c", _ENTER, str(place / "cgroup.procs"), *argv)
 
 
 def memory_words(mark: str, memory: int, own: Mapping[str, str] = os.environ) -> str:
-    """That the want of memory ended some process of the group; empty when it did not."""
+    """A sentence that the kernel ended processes of the group for lack of memory; empty when it did not."""
     place = group(mark, own)
     kills = _kills(place) if place else 0
     if not kills:
@@ -85,7 +85,7 @@ def _kills(place: Path) -> int:
 
 
 def remove(mark: str, own: Mapping[str, str] = os.environ) -> None:
-    """Takes the group away, once its processes have gone. Safe twice."""
+    """Removes the group, once its processes have ended. Safe twice."""
     place = group(mark, own)
     if place is not None:
         with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def remove(mark: str, own: Mapping[str, str] = os.environ) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY)  # the kernel's files are there: one that is not must not be made
+    descriptor = os.open(path, os.O_WRONLY)  # without O_CREAT: only the kernel makes these files
     try:
         os.write(descriptor, text.encode())
     finally:

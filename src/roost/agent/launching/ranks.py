@@ -1,6 +1,7 @@
 """The logs of a node by their names in the run's history: one for a run of one process, else one for each rank.
 
-What is printed by no rank (a launcher, a command of another node) is the node's own log. The control plane merges all of them.
+The output of processes without a rank (a launcher, a command of another node) goes to the node's own log. The control plane
+merges all of them.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from roost_job.mpi import FAILED
 
 @cache
 def plan_of(folder: Folder) -> Plan | None:
-    """What this folder is for; None where nothing says so."""
+    """The plan in this folder; None when it cannot be read."""
     try:
         return folder.read_plan()[0]
     except InvalidInput:
@@ -25,13 +26,13 @@ def plan_of(folder: Folder) -> Plan | None:
 
 
 def are_apart(folder: Folder) -> bool:
-    """Whether each rank has a log of its own."""
+    """True when each rank has its own log."""
     plan = plan_of(folder)
     return plan is not None and by_rank(plan.spec.launch, plan.spec.node_count, plan.spec.topology)
 
 
 def log_of(folder: Folder, rank: int) -> Path:
-    """Where the process of this rank prints to; -1 for one that is no rank."""
+    """The log file of a rank's process; -1 for a process without a rank."""
     if rank < 0 or not are_apart(folder):
         return folder.std_log
     folder.ranks.mkdir(mode=0o700, exist_ok=True)
@@ -39,7 +40,7 @@ def log_of(folder: Folder, rank: int) -> Path:
 
 
 def logs(folder: Folder) -> list[tuple[str, Path]]:
-    """Name in the run's history, and where it is; those that are there."""
+    """The existing logs: name in the run's history, and path."""
     if not are_apart(folder):
         return [(STD_LOG, folder.std_log)] if folder.std_log.exists() else []
     plan = plan_of(folder)
@@ -51,9 +52,9 @@ def logs(folder: Folder) -> list[tuple[str, Path]]:
 
 
 def failed(folder: Folder) -> tuple[int, int, Path] | None:
-    """The first rank that failed here of those that MPI starts: the rank, its exit code, its log."""
+    """Of the ranks that MPI started here, the first that failed: the rank, its exit code, its log."""
     for mark in sorted(folder.ranks.glob(f"*{FAILED}"), key=lambda path: path.stat().st_mtime_ns):
-        with contextlib.suppress(ValueError):  # written only by half
+        with contextlib.suppress(ValueError):  # not yet written completely
             return int(mark.stem), int(mark.read_text()), mark.with_suffix(".txt")
     return None
 

@@ -1,7 +1,7 @@
 """A replica of an endpoint on its node: the models laid out for it, and its worker kept alive. Start with `Supervisor.run`.
 
-A worker that was ready and ends is begun anew at once, whatever the control plane does meanwhile (`pauses`). Where none was ever
-ready `init()` fails: then the run has failed, with the script's own traceback.
+A worker that was ready and ends is restarted at once, even while the control plane is away (`pauses`). When no worker was ever
+ready, `init()` has failed: then the run fails, with the script's own traceback.
 """
 
 import contextlib
@@ -28,22 +28,22 @@ from roost.transport.carrying import Carrier, Meanwhile
 from roost_job.scoring.frames import ENDED, EXIT_ABORTED
 
 MODELS = "azureml-models"
-"""In the working copy, as scripts know it."""
+"""The folder in the working copy, with the name that scripts expect."""
 SOCKET = "ROOST_SERVING_SOCKET"
 LOOK_SECONDS = 0.2
-"""Between looks whether a worker is ready, and whether it has too much memory."""
+"""Between checks whether a worker is ready, and whether it uses too much memory."""
 IDLE_SECONDS = 5.0
-"""Between looks at one that is ready, and has no limit of memory."""
+"""Between checks of a worker that is ready and has no memory limit."""
 LOG_BYTES, LOG_KEPT = 64 * 2**20, 8 * 2**20
-"""A replica goes on for months: a log that is longer than this is cut down to its last part."""
+"""A replica may run for months: a log longer than the first is cut down to its last part, of the second size."""
 SAID_BYTES = 32 * 2**10
-"""Of why init() failed: the last part, where the reason is."""
+"""Size of the last part of an error from init() that is reported: the reason is at its end."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 log = logging.getLogger("roost.agent")
 
 
 def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhile) -> dict[str, str]:
-    """The models of a replica in its working copy, and the variables by which its worker finds everything."""
+    """Puts a replica's models into its working copy; returns the variables by which its worker finds everything."""
     serving = spec.serving
     assert serving is not None
     root = folder.work / MODELS
@@ -75,8 +75,8 @@ def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhil
 
 
 def _name_source(work: Path, name: str) -> bool:
-    """Makes what is in the working folder reachable as `./name/…` too, the source folder's place in Azure ML; False where the
-    source has that name for something of its own. Links to its entries, and none to itself, so that a walk has an end."""
+    """Makes the working folder's entries reachable as `./name/…` too, the source folder's path in Azure ML; False when the source
+    has an entry of that name. Links each entry, not the folder itself, so that a walk ends."""
     place = work / name
     entries = [entry.name for entry in os.scandir(work) if entry.name != MODELS]
     if os.path.lexists(place):
@@ -88,12 +88,12 @@ def _name_source(work: Path, name: str) -> bool:
 
 
 def clear(spec: RunSpec) -> None:
-    """Takes the socket away. Safe twice."""
+    """Removes the socket. Safe twice."""
     if spec.serving is not None:
         place = Path(spec.serving.socket).parent
         shutil.rmtree(place, ignore_errors=True)
         with contextlib.suppress(OSError):
-            place.parent.rmdir()  # the folder of short paths, once it is empty; an endpoint's own never is
+            place.parent.rmdir()  # only a folder for short paths can be empty; an endpoint's own never is
 
 
 class Supervisor:
@@ -122,8 +122,8 @@ class Supervisor:
     def run(
         self, start: Callable[[], Sequence[Launched]], end: Callable[[Sequence[Launched], float], object]
     ) -> Outcome | None:
-        """Begins the worker again and again; None when the run is halted, else how it failed. `end` ends all that there is, after
-        so many seconds by force."""
+        """Starts the worker again each time it ends; returns None when the run is halted, else its failure. `end` ends all
+        processes, by force after the given seconds."""
         try:
             return self._run(start, end)
         finally:
@@ -143,8 +143,8 @@ class Supervisor:
             why = self._watch(workers)
             code = workers[0].running.exit_code()
             if why:
-                _note(ended, why)  # before it is ended: the front asks why as soon as it is gone
-            end(workers, 0.0 if why else POLITE_SECONDS)  # one that has too much memory would take more meanwhile
+                _note(ended, why)  # before its end: the front reads the reason right after it
+            end(workers, 0.0 if why else POLITE_SECONDS)  # a worker over its memory limit would grow further
             if self._orders.halted:
                 return None
             why = why or _fate(code)
@@ -156,7 +156,7 @@ class Supervisor:
                 return None
 
     def _watch(self, workers: Sequence[Launched]) -> str:
-        """Until it ends, or has to: why, when that is not its own doing."""
+        """Waits until the worker ends or must be ended; returns the reason in the second case, else an empty text."""
         running = [worker.running for worker in workers]
         while not self._orders.halted and running[0].exit_code() is None:
             pause = LOOK_SECONDS if self._limit or not self._ready else IDLE_SECONDS
@@ -170,13 +170,13 @@ class Supervisor:
                     f"The replica had {used / 2**30:.2f} GB of memory, more than its limit of "
                     f"{self._serving.memory_gb:g} GB, and was ended."
                 )
-        # Between two looks: its socket stays when it is killed, and only one that had a request leaves with this code.
+        # It may have become ready between two checks: a killed worker leaves its socket, and EXIT_ABORTED implies a request.
         if not self._ready and (self._socket.exists() or running[0].exit_code() == EXIT_ABORTED):
             self._ready = self._ever_ready = True
         return ""
 
     def _init_failed(self, why: str, log_file: Path) -> str:
-        """What the worker says itself; else how it ended, and the last that it printed."""
+        """The worker's own error; without one, how it ended and its last output."""
         with contextlib.suppress(OSError):
             if said := self._hide(_ending(f"{self._socket}.failed")).strip():
                 return said
@@ -188,7 +188,7 @@ class Supervisor:
 
 
 def trim(path: Path, most: int = LOG_BYTES, kept: int = LOG_KEPT) -> None:
-    """Cuts a log that is appended to down to whole lines of its last part. What is printed in that very moment may go with it."""
+    """Cuts a log that is still written down to the whole lines of its last part. Output of that very moment may be lost."""
     if not path.exists() or path.stat().st_size <= most:
         return
     with open(path, "r+b") as file:
@@ -200,7 +200,7 @@ def trim(path: Path, most: int = LOG_BYTES, kept: int = LOG_KEPT) -> None:
 
 
 def _note(path: Path, words: str) -> None:
-    """Leaves words beside the socket, in a file that the worker has not made. Nothing depends on them."""
+    """Writes a text beside the socket, to a new file, never to one that the worker made. Errors are ignored."""
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
@@ -208,7 +208,7 @@ def _note(path: Path, words: str) -> None:
 
 
 def _ending(path: str) -> str:
-    """The last part of a file that the worker wrote; OSError for anything else under its name."""
+    """The last part of a regular file that the worker wrote; OSError for a link or any other kind of file."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(file)
@@ -228,7 +228,7 @@ def _fate(code: int | None) -> str:
 
 
 def _memory(processes: Sequence[Known]) -> int:
-    """Bytes that they have in memory of their own: pages of files, which others may share, do not count."""
+    """Bytes of memory that belong to these processes alone: file pages, which others may share, do not count."""
     total = 0
     for process in processes:
         with contextlib.suppress(OSError, ValueError, IndexError):

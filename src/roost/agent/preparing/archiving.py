@@ -1,7 +1,7 @@
-"""What a node keeps of an environment that it has built, and what it installs when nothing else is to be asked.
+"""Archives of environments: keeps the files of a built environment, and lays them out for an installation without network.
 
-The files become blobs, each once, and a manifest that the control plane notes down lists them. It is told now and then while
-files come, so that an agent that is sent after a killed one goes on where that was.
+Each file becomes a blob once; a manifest, recorded by the control plane, lists them. It is updated now and then while files are
+stored, so that the next agent after a killed one can continue there.
 """
 
 import functools
@@ -20,17 +20,17 @@ from roost.environments.archiving.base import KeptFiles
 from roost.transport.client import path_of
 
 KEPT = "kept"
-"""The folder, in the run's, in which kept files are laid out."""
+"""The subfolder of the run's folder for kept files."""
 _UNFINISHED = "Not all of it is kept yet."
 _NOTED_SECONDS = 15.0
 _PATIENCE_SECONDS = 30.0
-"""For a control plane that has no room, or is started anew."""
+"""How long to wait for a control plane that has a full disk or does not know the token."""
 _TOLD_SECONDS = 2.0
 
 
 @dataclass
 class _Store:
-    """Takes the files of one lock."""
+    """Stores the files of one lock."""
 
     link: Link
     lock: str
@@ -52,7 +52,7 @@ class _Store:
             self.noted = time.monotonic()
 
     def note(self, missing: list[str]) -> Archive:
-        """Reports to the control plane what there is."""
+        """Reports the stored files to the control plane."""
 
         def report() -> object:
             manifest = self.link.carrier.put(files.write_manifest(self.entries.values()))
@@ -69,7 +69,7 @@ class _Store:
 
 
 def keep(link: Link, name: str, lock: base.Lock, prefix: Path, builder: base.Builder, say: base.Say) -> Archive:
-    """Every file of a lock that is installed in that prefix. What cannot be had is told in the log, and noted down."""
+    """Keeps every file of a lock that is installed in that prefix. Unavailable files are logged and reported as missing."""
     store = _Store(link, name, lock.python if lock.kind == base.PIP else "", say, _known(link, name))
     had = store.words if store.entries else ""
     say(f"Keeping the files of the lock {name[:12]}{f': {had} are kept already' if had else ''}.")
@@ -84,7 +84,7 @@ def keep(link: Link, name: str, lock: base.Lock, prefix: Path, builder: base.Bui
 
 
 def source(link: Link, lock: str, folder: Folder, meanwhile: base.Meanwhile) -> Callable[[], Path]:
-    """Lays out what is kept of a lock in the run's folder, once, when it is needed."""
+    """A function that lays out a lock's kept files in the run's folder, at its first call."""
 
     @functools.cache
     def lay_out() -> Path:
@@ -98,7 +98,7 @@ def source(link: Link, lock: str, folder: Folder, meanwhile: base.Meanwhile) -> 
 
 
 def _known(link: Link, lock: str) -> dict[str, files.Entry]:
-    """What is kept already and still there, by path."""
+    """The files that are kept already and whose blobs still exist, by path."""
     try:
         archive = codec.decode(Archive, link.client.call("GET", path_of("archives", lock)))
         entries = files.read_manifest(link.carrier.get(archive.manifest))

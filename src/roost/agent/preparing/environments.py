@@ -26,7 +26,7 @@ log = logging.getLogger("roost.agent")
 
 
 def private(plan: Plan, link: Link, folder: Folder, meanwhile: base.Meanwhile) -> base.Private:
-    """What a builder needs of the user's beside the lock, and what is kept of it where nothing else is to be asked."""
+    """The user's data that a builder needs besides the lock; for an offline run, also the lock's kept files."""
     spec = plan.spec
     recipe = recipes.recipe(spec.environment.definition, spec.docker) if spec.environment else None
 
@@ -56,7 +56,7 @@ def private(plan: Plan, link: Link, folder: Folder, meanwhile: base.Meanwhile) -
 
 
 def fetch(link: Link, name: str) -> base.Lock:
-    """A lock by its blob's name. InvalidInput when that is something else."""
+    """A lock by its blob's name; InvalidInput when the blob is not a lock."""
     try:
         return base.read_lock(link.carrier.get(name).decode())
     except UnicodeDecodeError:
@@ -64,17 +64,17 @@ def fetch(link: Link, name: str) -> base.Lock:
 
 
 def make(builder: base.Builder, lock: base.Lock, prefix: Path) -> None:
-    """Installs a lock; what is not as it was asked for is kept beside it."""
+    """Installs a lock, and writes its notes, about differences from the request, beside it."""
     builder.install(lock, prefix)
     notes.add(prefix, lock.notes)
 
 
 def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
-    """The plan with the environment's own interpreter; as it is when the run has no lock. What is not as it was asked for is
-    said in the run's log, by whomever it was built. Raises RoostError."""
+    """The plan with the environment's own interpreter; unchanged when the run has no lock. Writes the environment's notes to the
+    run's log, even when another agent built it. Raises RoostError."""
     if not plan.lock:
         return plan
-    # Until this agent ends; before it is looked for, or it could be dropped in between.
+    # Held until this agent ends, and before the search, so that it cannot be dropped in between.
     base.hold(folder.home, plan.lock)
     prefix = base.find(folder.home, plan.lock)
     if prefix is None or not _usable(prefix):
@@ -88,7 +88,7 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
         install = partial(make, builder, lock)
         prefix = base.ensure(folder.home, plan.lock, install, log.info, orders.check, _usable)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
-        shutil.rmtree(folder.root / archiving.KEPT, ignore_errors=True)  # the run may be long
+        shutil.rmtree(folder.root / archiving.KEPT, ignore_errors=True)  # frees the disk: the run may be long
     for note in notes.read(prefix):
         Teller(folder.std_log).say(f"Environment: {note}")
     image = container_facts.read(prefix)
@@ -100,12 +100,12 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
 
 
 def _usable(prefix: Path) -> bool:
-    """Whether the image that it is used in is on this node; somebody may have deleted it there."""
+    """True when the prefix needs no image, or its image is still on this node."""
     image = container_facts.read(prefix)
     return image is None or container_engine.find().has(image.id)
 
 
 def _variables(spec: RunSpec, prefix: Path) -> dict[str, str]:
-    """The run's over those of the conda file over what activating the prefix sets."""
+    """Variables by priority: those of the run, of the conda file, of the prefix's activation."""
     named = recipes.variables(spec.environment.definition) if spec.environment else {}
     return {**conda_activation.read(prefix), **named, **spec.environment_variables}

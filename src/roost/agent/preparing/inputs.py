@@ -1,6 +1,6 @@
-"""A run's inputs on its node: each is a path before the script starts, in its arguments and as variables, and the run's log says
-which way it took and how long. Their folders are part of the run's own: a `path_on_compute` that is absolute is one in a
-container only, for what is elsewhere on a machine belongs to all of its runs.
+"""Lays out a run's inputs on its node before the script starts, and puts their paths into arguments and variables. The run's log
+shows the method and the duration. Inputs are inside the run's folder; an absolute `path_on_compute` is used only in a container,
+since other paths of a machine belong to all of its runs.
 """
 
 import time
@@ -31,7 +31,7 @@ _WAYS = {
 
 
 class Teller:
-    """Writes to the run's log what is done for it before its script starts; `send` ships it at once."""
+    """Writes to the run's log what the agent does for it; `send` ships the log at once."""
 
     def __init__(self, log: Path, send: Callable[[], None] = lambda: None) -> None:
         self._log = log
@@ -43,7 +43,7 @@ class Teller:
         self._send()
 
     def progress(self, name: str, count: int) -> Callable[[int, int], None]:
-        """Says now and then how far an input is: every wait has its reason."""
+        """A function that logs now and then how much of an input is downloaded, so that every wait has a visible reason."""
         due = time.monotonic() + _FIRST_WORD
 
         def told(done: int, total: int) -> None:
@@ -56,7 +56,7 @@ class Teller:
 
 
 def lay_out(folder: Folder, spec: RunSpec, data: Datasets, teller: Teller) -> dict[str, str]:
-    """What stands for each input: a path, or the id of a dataset that the script asks for itself. Raises RoostError."""
+    """The value of each input: a path, or for a direct input the id of a dataset that the script reads. Raises RoostError."""
     return {each.name: _laid(folder, each, data, teller) for each in spec.inputs}
 
 
@@ -97,7 +97,7 @@ def _laid(folder: Folder, given: Input, data: Datasets, teller: Teller) -> str:
 
 
 def _is_file(given: Input, items: Sequence[Item]) -> bool:
-    """Whether one file was named: a folder or pattern stays a folder when it means one file now."""
+    """True when the input names one file. A folder or pattern stays a folder even if it has only one file now."""
     if len(items) != 1 or len(given.definition.sources) != 1:
         return False
     source = given.definition.sources[0]
@@ -105,7 +105,7 @@ def _is_file(given: Input, items: Sequence[Item]) -> bool:
 
 
 def _place(folder: Folder, given: Input) -> Path:
-    """Where its files are on this node."""
+    """The path of its files on this node."""
     if given.path_on_compute and not given.path_on_compute.startswith("/"):
         place = folder.work / names.path(given.path_on_compute)
         if place.exists() and (not place.is_dir() or any(place.iterdir())):
@@ -118,19 +118,19 @@ def _place(folder: Folder, given: Input) -> Path:
 
 
 def _seen(given: Input, place: Path, contained: bool) -> Path:
-    """Where the script finds it."""
+    """The path at which the script sees it."""
     absolute = given.path_on_compute.startswith("/")
     return Path(given.path_on_compute) if contained and absolute else place
 
 
 def variables(paths: Mapping[str, str]) -> dict[str, str]:
-    """The name of each input and output holds its path; not where that is a variable of the machine's, such as PATH."""
+    """Variables with the paths of inputs and outputs: by name, except names that the machine uses (PATH), and with a prefix."""
     plain = {name: path for name, path in paths.items() if not passed({name: path}) and not name.startswith(_OURS)}
     return {**plain, **{f"{VARIABLE}{name}": path for name, path in paths.items()}}
 
 
 def filled(spec: RunSpec, paths: Mapping[str, str]) -> RunSpec:
-    """With paths where in its arguments inputs and outputs stood."""
+    """The spec with paths in place of the tokens of inputs and outputs."""
     tokens = {token(name): path for name, path in paths.items()}
     return replace(
         spec,

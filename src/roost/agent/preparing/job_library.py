@@ -1,5 +1,5 @@
-"""The job library on this node: copies of `roost_job` and `azureml` in a folder named by their content, put on the path of the
-user's process. Outside every environment, so that a new Roost invalidates none and people's pins never meet ours.
+"""The job library on this node: copies of `roost_job` and `azureml` in a folder named by their content, on the user process's
+path. It is outside every environment, so that a new Roost invalidates none and users' pins never conflict with ours.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ PACKAGES = ("roost_job", "azureml")
 
 @cache
 def content() -> Mapping[str, bytes]:
-    """Every file of the packages by its path. Read once, in the warm process: small, and never a mixture of two versions."""
+    """Every file of the packages by its path. Read once, in the warm process, so that two versions never mix."""
     found: dict[str, bytes] = {}
     for package in PACKAGES:
-        spec = importlib.util.find_spec(package)  # found by name, not imported: only its files are wanted
+        spec = importlib.util.find_spec(package)  # found, not imported: only its files are needed
         for root in (spec.submodule_search_locations or ()) if spec else ():
             for path in sorted(Path(root).rglob("*.py")):
                 found[f"{package}/{path.relative_to(root).as_posix()}"] = path.read_bytes()
@@ -35,7 +35,7 @@ def name() -> str:
 
 
 def ensure(home: Path) -> Path:
-    """The folder, made if it is not there. Any number of agents may ask at once."""
+    """The folder, made if necessary. Any number of agents may call this at once."""
     folder = home / "cache" / "job" / name()
     if folder.is_dir():
         return folder
@@ -44,13 +44,13 @@ def ensure(home: Path) -> Path:
     try:
         for path, data in content().items():
             file = part / path
-            # A script's interpreter would make the folder for byte code itself, open to whom the script's umask says.
+            # Otherwise a script's interpreter would make the folder for byte code, with the rights of the script's umask.
             (file.parent / "__pycache__").mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
         part.chmod(0o700)
         os.rename(part, folder)
     except OSError:
-        if not folder.is_dir():  # else another agent was quicker: its copy is as good
+        if not folder.is_dir():  # else another agent was faster; its copy is identical
             raise
     finally:
         shutil.rmtree(part, ignore_errors=True)

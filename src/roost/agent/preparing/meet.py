@@ -1,6 +1,6 @@
-"""The meeting of a run's nodes: each agent says which ports it found free, and waits until all are ready. Then all start.
+"""The meeting of a run's nodes: each agent reports its free ports and waits until all are ready. Then all start.
 
-The control plane keeps the list; nobody waits here for one that never comes, for then the run is ended and the halt is heard.
+The control plane has the list of nodes. When one never comes, the control plane ends the run, and the halt ends the wait here.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from roost.launch.base import Place
 
 _WAIT_SECONDS = 5
 _LOWEST, _HIGHEST = 16000, 32000
-"""Below the range that the kernel takes ports for outgoing connections from: nobody gets one of these by chance."""
+"""Below the kernel's range for outgoing connections, so that none of these ports is taken by chance."""
 _TRIES = 2000
 log = logging.getLogger("roost.agent")
 
 
 def meet(link: Link, plan: Plan, orders: Orders, environment: Mapping[str, str]) -> Place:
-    """This node among all, once all are there. Raises NotWanted when the run is to be ended meanwhile."""
+    """This node's place among all nodes, once all are ready. Raises NotWanted when the run is halted meanwhile."""
     spec = plan.spec
     shared = environment.get("ROOST_SHARED", "")
     if spec.launch in (LaunchKind.SINGLE, LaunchKind.SERVE) and spec.node_count == 1:
@@ -59,7 +59,7 @@ def _everyone(link: Link, plan: Plan, ports: tuple[int, ...], orders: Orders) ->
 
 @contextlib.contextmanager
 def _held(count: int) -> Iterator[tuple[int, ...]]:
-    """Ports that are free on every address of this machine; nobody else gets them until they are let go."""
+    """Ports that are free on every address of this machine; no other process gets them until they are released."""
     with contextlib.ExitStack() as stack:
         ports: list[int] = []
         for _ in range(_TRIES):

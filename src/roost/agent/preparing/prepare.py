@@ -1,5 +1,5 @@
-"""Everything before the script starts: the working copy, the job library, the variables. Whatever is missing is said here,
-in words that help; the run then ends as Failed with PREPARE_FAILED.
+"""Prepares the working copy, the job library and the variables before the script starts. Anything missing is reported here, with
+a hint; the run then ends as Failed with PREPARE_FAILED.
 """
 
 import os
@@ -25,20 +25,19 @@ from roost.transport.carrying import Carrier, Meanwhile
 from roost_job.listing import some
 
 NO_TOKEN = "kept-by-the-agent"  # noqa: S105 - it is none
-"""Scripts look whether there is a token; the real one is not for them (the door asks for them)."""
+"""Scripts check that a token exists; they never get the real one, since the door makes their requests."""
 
 
 @dataclass(frozen=True)
 class Prepared:
     environment: Mapping[str, str]
-    """Of the script: what passes of the agent's own, the run's, and what `roost_job` needs."""
+    """Of the script: those passed on from the agent, those of the run, and those for `roost_job`."""
     plan: Plan
     """With the interpreter that the script runs with."""
 
 
 def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: Path, meanwhile: Meanwhile) -> Prepared:
-    """Raises RoostError or OSError, or what `meanwhile` raises; what it has made until then stands in the run's folder and goes
-    with it."""
+    """Raises RoostError or OSError, or what `meanwhile` raises; files made until then are deleted with the run's folder."""
     lay_out(folder, plan.spec, carrier, meanwhile)
     if plan.spec.node_count > 1:
         _join(folder, plan, access)
@@ -52,7 +51,7 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
 
 
 def _join(folder: Folder, plan: Plan, access: Access) -> None:
-    """The folders of results are one for all nodes of this machine; where each has its own, the run's log says so."""
+    """Joins the shared result folders of the nodes of this machine; logs in the run when each node has its own."""
     if access.endpoint_file:
         shared_folders.join(folder, plan.attempt, snapshot_files.load(folder))
     elif plan.node_rank == 0:
@@ -60,21 +59,21 @@ def _join(folder: Folder, plan: Plan, access: Access) -> None:
 
 
 def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhile) -> None:
-    """The working copy, with `./outputs` and `./logs` there for scripts that expect them."""
+    """Makes the working copy, with `./outputs` and `./logs` for scripts that expect them."""
     for place in (folder.work, folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
     if spec.snapshot:
         try:
             carrier.lay_out(spec.snapshot, folder.work, meanwhile)
         finally:
-            note_laid(folder)  # of a copy that was broken off too: none of it is the run's own
+            note_laid(folder)  # even when the copy was interrupted: none of it is the run's result
     for kept in ("outputs", "logs"):
         if not os.path.lexists(folder.work / kept):
             (folder.work / kept).mkdir()
 
 
 def check(folder: Folder, spec: RunSpec, image: str = "") -> None:
-    """A script needs itself and its interpreter, which an image has; a command is looked up when it starts."""
+    """Checks that the script and its interpreter exist; an image has its own. A command is looked up when it starts."""
     if spec.command or (spec.serving and not spec.script):
         return
     script = folder.work / names.path(spec.script)
@@ -102,10 +101,10 @@ def variables(
     """The script's environment. Pure: `own` is the agent's, or that of the image."""
     seen = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, plan.gpus))} if plan.gpus else {}
     given = {**(own if plan.image else passed(own)), **seen, **plan.spec.environment_variables}
-    given.setdefault("PYTHONIOENCODING", "utf-8")  # Python 3.6 would take ASCII where no locale is set
+    given.setdefault("PYTHONIOENCODING", "utf-8")  # without a locale, Python 3.6 would use ASCII
     bin_folder = os.path.dirname(plan.spec.interpreter)
     own_prefix = not plan.image or Path(plan.spec.interpreter).is_relative_to(folder.home)
-    if plan.lock and own_prefix:  # an environment of its own, whatever the control plane was started in
+    if plan.lock and own_prefix:  # the run's own environment, not that of the control plane
         given["VIRTUAL_ENV"] = os.path.dirname(bin_folder)
         given.pop("PYTHONHOME", None)
     return {
@@ -135,7 +134,7 @@ def variables(
 
 
 def _several(plan: Plan, access: Access, folder: Folder) -> dict[str, str]:
-    """What only a run of several processes has: where ranks print to, and what its nodes share on the control plane's machine."""
+    """Variables of a run of several processes: the folder of ranks' logs, and on the control plane's machine the shared one."""
     if not by_rank(plan.spec.launch, plan.spec.node_count, plan.spec.topology):
         return {}
     together = {"ROOST_SHARED": str(shared(folder, plan.attempt))} if access.endpoint_file else {}

@@ -1,7 +1,7 @@
-"""A run that begins again, after its nodes were taken away, finds its `./outputs` as it last kept them, checkpoints among them.
+"""Restores the last stored `./outputs`, with checkpoints, of a run that starts again after its nodes were taken away.
 
-The nodes of one machine share them; else each has its own, and where nodes had other content under one path, `beside` says which
-is whose. What is restored and stays as it is counts as kept.
+The nodes of one machine share them; otherwise each node has its own, and `beside` names the files of nodes that had different
+content under one path. A restored file that does not change counts as stored.
 """
 
 import logging
@@ -24,13 +24,13 @@ log = logging.getLogger("roost.agent")
 
 
 def restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile) -> int:
-    """How many files it had; none at the first attempt. Raises RoostError or OSError, or what `meanwhile` raises."""
+    """Returns the number of restored files; 0 at the first attempt. Raises RoostError or OSError, or what `meanwhile` raises."""
     if plan.attempt == 1:
         return 0
     there = shared_folders.of(folder)
     if there is None:
         return _restore(folder, plan, link, meanwhile)
-    with shared_folders.once(there, "restored") as first:  # the nodes of this machine have one folder
+    with shared_folders.once(there, "restored") as first:  # the nodes of this machine share one folder
         count = _restore(folder, plan, link, meanwhile, there) if first else 0
         if first:
             note_laid_together(there)
@@ -59,10 +59,10 @@ def _restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile, there
 
 
 def _own(files: dict[str, RunFile], plan: Plan) -> dict[str, RunFile]:
-    """By the path that this node had them under."""
+    """This node's files by their original paths."""
     apart = {
         beside(path, rank): (path, rank) for path in files for rank in range(1, plan.spec.node_count)
-    }  # the others' stay theirs
+    }  # names under which later nodes' files may be stored
     own = {path: file for path, file in files.items() if path not in apart}
     for path, (before, rank) in apart.items():
         if path in files and rank == plan.node_rank:
@@ -71,7 +71,7 @@ def _own(files: dict[str, RunFile], plan: Plan) -> dict[str, RunFile]:
 
 
 def _clear(target: Path) -> None:
-    """Something of the snapshot stands there."""
+    """Removes what the snapshot has at this path."""
     if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
     else:

@@ -1,5 +1,5 @@
-"""What came with the snapshot under `./outputs` and `./logs`. The run may read it; it is no result of the run unless the run has
-changed it. Noted when the working copy is laid out, in the run's folder, so that a salvage pass knows it too.
+"""The snapshot's files under `./outputs` and `./logs`. They are results of the run only if the run has changed them. They are
+recorded in the run's folder when the working copy is laid out, so that a salvage pass can read the list.
 """
 
 import json
@@ -11,7 +11,7 @@ from roost.agent.folder import Folder
 from roost.machine.files import write
 
 Laid = Mapping[str, Sequence[int]]
-"""Name in the run's history → what the file was when it was laid out."""
+"""Name in the run's history → signature of the file when it was laid out."""
 
 
 def note(folder: Folder, files: Iterable[tuple[str, Path]]) -> None:
@@ -21,7 +21,7 @@ def note(folder: Folder, files: Iterable[tuple[str, Path]]) -> None:
 
 
 def load(folder: Folder) -> Laid:
-    """Nothing where nothing was noted: then everything counts as the run's own."""
+    """The recorded files; empty without a record: then every file counts as the run's own."""
     try:
         laid = json.loads(folder.laid.read_bytes())
     except (OSError, ValueError):
@@ -30,7 +30,7 @@ def load(folder: Folder) -> Laid:
 
 
 def is_stale(laid: Laid, name: str, path: Path) -> bool:
-    """Whether a file is still the very one that was laid out. A change of content or place shows in its inode or its ctime,
+    """True when a file is still exactly the one that was laid out. A change of content or place changes its inode or its ctime,
     which no program can set back."""
     before = laid.get(name)
     try:
@@ -40,6 +40,6 @@ def is_stale(laid: Laid, name: str, path: Path) -> bool:
 
 
 def signature(path: Path) -> list[int]:
-    """What shows in it when a file becomes another."""
-    own, real = os.lstat(path), os.stat(path)  # a link, and what it leads to
+    """Numbers that change when the file is changed or replaced."""
+    own, real = os.lstat(path), os.stat(path)  # a link and its target
     return [own.st_ino, own.st_ctime_ns, real.st_ino, real.st_size, real.st_ctime_ns]

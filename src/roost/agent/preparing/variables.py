@@ -1,7 +1,7 @@
 """Which variables of the process that started the control plane reach a run. Pure. Start with `passed`.
 
-A run's environment must not depend on which shell, notebook or editor happened to start the control plane: what describes the
-machine passes, what describes a session, a build or a person's credentials does not, unless ROOST_PASS names it.
+A run's environment must not depend on the shell, notebook or editor that started the control plane: variables of the machine
+pass; variables of a session or a build, and a person's credentials, pass only if ROOST_PASS names them.
 """
 
 import os
@@ -27,7 +27,7 @@ _NAMES = frozenset(
         "TMPDIR",
         "TZ",
         "USER",
-        # what Python and its tools do on this machine; where they find modules, and what they start with, is a session's
+        # how Python and its tools work on this machine; module paths and startup files belong to a session and do not pass
         "MAMBA_ROOT_PREFIX",
         "PYENV_ROOT",
         "PYTHONDONTWRITEBYTECODE",
@@ -59,7 +59,7 @@ _NAMES = frozenset(
 _FAMILIES = (
     "LC_",
     "XDG_",
-    # packages and what caches them
+    # packages and their caches
     "CONDA_",
     "HF_",
     "KERAS_",
@@ -115,8 +115,8 @@ _SESSION = (
     "XDG_VTNR",
     "*_TOKEN",
 )
-"""Of those families: which environment or desktop a shell was in, what a launcher told its own processes, and keys. A run has an
-environment of its own."""
+"""Exceptions from those families: a shell's environment or desktop, a launcher's variables for its own processes, and keys. A run
+has its own environment."""
 _ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX*")
 """Folders of environments that a shell had activated."""
 _PATHS = frozenset({"CPATH", "JAVA_HOME", "LD_LIBRARY_PATH", "LIBRARY_PATH", "PATH", "PKG_CONFIG_PATH"})
@@ -125,7 +125,7 @@ _NEVER = frozenset({"ROOST_TOKEN", "ROOST_URL", NAMED})
 
 
 def passed(own: Mapping[str, str]) -> dict[str, str]:
-    """Of these variables, those that a run gets too."""
+    """The variables that are passed on to a run."""
     named = [each.strip() for each in own.get(NAMED, "").split(",") if each.strip()]
     active = [os.path.normpath(value) for name, value in own.items() if value and _fits(name, _ACTIVE)]
     found = {}
@@ -137,7 +137,7 @@ def passed(own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without(value: str, folders: list[str]) -> str:
-    """A list of folders less those that are in one of `folders`."""
+    """A list of folders without those inside one of `folders`."""
     inside = tuple(f"{folder}{os.sep}" for folder in folders)
     entries = value.split(os.pathsep)
     return os.pathsep.join(each for each in entries if not f"{os.path.normpath(each)}{os.sep}".startswith(inside))
@@ -145,7 +145,7 @@ def _without(value: str, folders: list[str]) -> str:
 
 def _passing(own: Mapping[str, str], named: list[str]) -> Iterator[tuple[str, str]]:
     for name, value in own.items():
-        plain = name.upper() if name.endswith("_proxy") else name  # these are written both ways
+        plain = name.upper() if name.endswith("_proxy") else name  # used in both cases
         known = plain in _NAMES or (name.startswith(_FAMILIES) and not _fits(name, _SESSION))
         if name not in _NEVER and (known or _fits(name, named)):
             yield name, value

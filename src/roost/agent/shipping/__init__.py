@@ -1,1 +1,1 @@
-"""While the script runs: log, metrics, uploads and use of the machine go to the control plane."""
+"""Sends logs, metrics, uploads and system metrics to the control plane while the script runs."""

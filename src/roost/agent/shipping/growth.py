@@ -1,5 +1,5 @@
-"""What of a run's folder has changed: looked at several times a second as long as the run lives, so it opens no file and makes
-few objects. A look that finds nothing costs some fifty microseconds; a round of `ship` costs ten times as much.
+"""Finds changes in a run's folder. It runs several times a second during the whole run, so it opens no file and makes few
+objects. A look without a change costs about fifty microseconds; a round of `ship` costs ten times as much.
 """
 
 import os
@@ -11,10 +11,10 @@ from pathlib import Path
 from roost.agent.folder import Folder
 
 _SHARE, _QUIET_SHARE = 20, 1000
-"""Looking through `./logs` takes at most one part in so many of the time: while files there change, and while none does."""
+"""A scan of `./logs` takes at most one part in 20 of the time while files there change, and one in 1000 while none does."""
 _LONGEST = 5.0
 SYSTEM = "system-"
-"""How the spools of system metrics are called."""
+"""The prefix of the spools of system metrics."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,16 @@ class Seen:
     """Equal to an earlier one when nothing has changed since."""
 
     own: tuple[object, ...] = ()
-    """What the script logs and prints, and uploads; not the system metrics, which their own thread tells of."""
+    """The script's metrics, output and uploads; not the system metrics, whose own thread calls `Ship.hurry`."""
     logs: tuple[tuple[str, int], ...] = ()
     """Files under `./logs`."""
 
 
 class Growth:
-    """Looks at what `ship` sends. For one thread."""
+    """Checks the files that `ship` sends. For one thread."""
 
     def __init__(self, folder: Folder, logs: Callable[[], Iterable[tuple[str, Path]]]) -> None:
-        """`logs` gives the files under `./logs`, of which there may be many."""
+        """`logs` returns the files under `./logs`; there may be many."""
         self._logs = logs
         self._logs_folder = os.fspath(folder.work / "logs")
         self._std_log, self._staged = os.fspath(folder.std_log), os.fspath(folder.staged)
@@ -49,7 +49,7 @@ class Growth:
         return Seen((_size(self._std_log), _changed(self._staged), *sorted(sizes)), self._logs_seen)
 
     def _look_at_logs(self, now: float) -> None:
-        if _is_empty(self._logs_folder):  # as most are: seen at a tenth of the cost
+        if _is_empty(self._logs_folder):  # the usual case, at a tenth of the cost
             self._logs_seen = ()
             return
         before, self._logs_seen = self._logs_seen, tuple(sorted((name, _size(path)) for name, path in self._logs()))
@@ -58,7 +58,7 @@ class Growth:
 
 
 def _add_sizes(folder: str, sizes: list[tuple[str, int]]) -> None:
-    """The files of a folder and of those below it, but not where links lead."""
+    """Adds the files of a folder and of its subfolders; does not enter linked folders."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -86,7 +86,7 @@ def _size(path: str | Path) -> int:
 
 
 def _changed(folder: str) -> int:
-    """When a file was last added to a folder or taken from it."""
+    """When a file was last added to a folder or removed from it."""
     try:
         return os.stat(folder).st_mtime_ns
     except OSError:

@@ -1,5 +1,5 @@
-"""The run's own files (spools, logs of its processes) held open while its script runs: a script that deletes the run's folder, or
-its spools, does not take away what it has logged and printed. A deleted file lives as long as somebody has it open.
+"""Holds the run's own files (spools, logs of its processes) open while its script runs. A deleted file exists as long as a
+process has it open, so a script that deletes the run's folder or spools does not lose its metrics and output.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ from roost.machine import files
 from roost.machine.processes import Known
 
 MOST = 256
-"""Files that are held: those of more processes than any run here has, and far below a process's limit."""
+"""The most files that are held: more than a run needs, and far below a process's limit of open files."""
 _DELETED = " (deleted)"
 _PIECE = 1024 * 1024
 log = logging.getLogger("roost.agent")
 
 
 class Held:
-    """`look` is for one thread while the script runs; the others for the one that waited for it, afterwards."""
+    """One thread calls `look` while the script runs; afterwards, the thread that waited for the script calls the others."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -33,7 +33,7 @@ class Held:
         """When a folder was last changed, by its path."""
 
     def look(self) -> None:
-        """Opens what is new. Cheap when nothing is."""
+        """Opens new files. Cheap when there are none."""
         self._take(self._folder.std_log)
         for place in (self._folder.ranks, self._folder.spool):
             for entry in self._changed(place):
@@ -46,7 +46,7 @@ class Held:
                 self._take(Path(entry.path))
 
     def adopt(self, processes: Iterable[Known]) -> None:
-        """Takes over what the run's processes have open of it and was deleted before anybody here had seen it."""
+        """Opens files of the run that were deleted before `look` saw them, as far as the run's processes have them open."""
         root = f"{self._folder.root}/"
         for process in processes:
             with contextlib.suppress(OSError):
@@ -57,7 +57,7 @@ class Held:
                             self._open(name, entry.path)
 
     def restore(self) -> list[str]:
-        """Writes again what was deleted; the names. Nothing happens to what is there."""
+        """Writes deleted files again and returns their names. Existing files stay unchanged."""
         restored = []
         for name, file in self._files.items():
             path = self._folder.root / name
@@ -71,7 +71,7 @@ class Held:
         return restored
 
     def remake(self, plan: Plan, access: Access) -> bool:
-        """Makes the run's folder again after it was deleted; False where its home is gone too."""
+        """Makes the run's deleted folder again; False when its home is gone too."""
         folder = self._folder
         try:
             for place in (folder.root, folder.work, folder.spool, folder.staged):
@@ -82,7 +82,7 @@ class Held:
         return True
 
     def _changed(self, place: Path) -> list[os.DirEntry[str]]:
-        """What is in a folder, when something has come or gone there."""
+        """The entries of a folder; none when no entry was added or removed since the last look."""
         try:
             changed = place.stat().st_mtime_ns
             if self._seen.get(str(place)) == changed:
@@ -106,7 +106,7 @@ class Held:
 
     def _open(self, name: str, path: str) -> None:
         if name not in self._files and len(self._files) < MOST:
-            with contextlib.suppress(OSError):  # gone, or no regular file: what is written there is not the run's
+            with contextlib.suppress(OSError):  # gone, or not readable: not a file of the run
                 self._files[name] = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 

@@ -1,8 +1,8 @@
-"""What a run has read from the key vault is not shown in its logs: `***` stands there instead, in what is streamed and in what
-is kept. The files on the node stay as they are.
+"""Replaces the values that a run has read from the key vault by `***` in its streamed and stored logs. The files on the node stay
+unchanged.
 
-Masking is a function of a log and of the values alone, whatever pieces the log came in, so that a salvage pass, which starts
-from nothing, gives the same bytes. A log that has something to hide is sent from a masked copy beside it.
+The result depends only on the log and the values, not on the pieces in which the log is read; so a salvage pass, which starts
+without state, produces the same bytes. Once there are values, a log is sent from a masked copy.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ _PIECE = 1024 * 1024
 
 
 class Mask:
-    """Replaces patterns in bytes that come piece by piece. What may be the beginning of one is held back until it is clear;
-    where several fit, the first and then the longest counts."""
+    """Replaces patterns in bytes that come piece by piece. A possible beginning of a pattern is held back until more bytes
+    decide. Of several matches, the earliest counts, then the longest."""
 
     def __init__(self, words: tuple[bytes, ...]) -> None:
         """`words`: the longest first."""
@@ -35,7 +35,7 @@ class Mask:
     def feed(self, data: bytes, *, last: bool = False) -> bytes:
         text, at, out = self._held + data, 0, []
         hold = len(text) if last else self._unclear_from(text, 0)
-        # To look for one word after another is several times as fast as a regular expression of all.
+        # A search for each word in turn is several times as fast as one regular expression for all.
         places = [(place, number) for number, word in enumerate(self._words) if (place := text.find(word)) >= 0]
         heapq.heapify(places)
         while places and places[0][0] < hold:
@@ -55,7 +55,7 @@ class Mask:
         return b"".join(out)
 
     def _unclear_from(self, text: bytes, at: int) -> int:
-        """Where the first stretch begins that reaches the end and could go on to be a pattern."""
+        """The position of the first bytes that, up to the end of the text, could be the beginning of a pattern."""
         first = len(text)
         for word in self._words:
             place = text.find(word[:1], max(at, len(text) - len(word) + 1), first)
@@ -69,12 +69,12 @@ class Mask:
 
 @dataclass
 class _Copy:
-    """The masked copy of one log, as far as it has come."""
+    """The masked copy of one log, as far as it is written."""
 
     path: Path
     mask: Mask
     edition: int
-    """Of the values that it was made with."""
+    """The number of patterns with which it was made."""
     taken: int = 0
     """Bytes of the log that are in it or held back."""
 
@@ -97,23 +97,23 @@ class Masks:
     _copies: dict[str, _Copy] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _others: dict[Path, int] = field(default_factory=dict)
-    """What other nodes have noted, by the time of the note."""
+    """The time of change of each other node's file of values, when it was last read."""
 
     def __post_init__(self) -> None:
-        with contextlib.suppress(FileNotFoundError):  # nothing was read yet
+        with contextlib.suppress(FileNotFoundError):  # no secret was read yet
             self._learn(json.loads(self.folder.secrets.read_bytes()))
 
     def add(self, values: Iterable[str]) -> None:
-        """These are hidden from now on. They are noted in the run's folder first, for a salvage pass."""
+        """Masks these values from now on. They are first written to the run's folder, for a salvage pass."""
         with self._lock:
             if new := set(values) - self._values:
                 noted = self._note(self._values | new)
-                if (common := shared_folders.secrets_of(self.folder)) is not None:  # for whoever ships the logs of all
+                if (common := shared_folders.secrets_of(self.folder)) is not None:  # for the shared logs' sender
                     files.write(common / f"secrets-{self.folder.root.name}.json", noted)
                 self._learn(new)
 
     def note_again(self) -> None:
-        """After the run's folder was deleted and made again."""
+        """Writes the values again after the run's folder was deleted and made again."""
         with self._lock:
             if self._values:
                 self._note(self._values)
@@ -124,7 +124,7 @@ class Masks:
         return noted
 
     def _ask_others(self) -> None:
-        """Learns what other nodes of this machine have read, which may stand in the logs that they share."""
+        """Adds the values that other nodes of this machine have read: they may be in the shared logs."""
         common = shared_folders.secrets_of(self.folder)
         for path in sorted(common.glob("secrets-*.json")) if common is not None else ():
             with contextlib.suppress(OSError, ValueError):
@@ -135,7 +135,7 @@ class Masks:
                         self._others[path] = changed
 
     def _learn(self, values: Iterable[str]) -> None:
-        self._values = self._values | set(values)  # another thread may be reading the one before
+        self._values = self._values | set(values)  # a new set: another thread may be reading the old one
         self._words = patterns(self._values)
 
     def hide(self, text: str) -> str:
@@ -144,7 +144,7 @@ class Masks:
         return Mask(words).feed(data, last=True).decode("utf-8", "surrogateescape") if words else text
 
     def shown(self, name: str, path: Path, *, last: bool = False) -> tuple[Path, bool]:
-        """The file to send instead of a log that still grows; and whether what was sent before is not its beginning any more."""
+        """The file to send instead of a growing log, and True when the bytes sent before are not its beginning any more."""
         self._ask_others()
         words = self._words
         if not words:
@@ -163,7 +163,7 @@ class Masks:
         return fresh.path, differs
 
     def sealed(self, name: str, path: Path) -> Path:
-        """The file to keep instead of a log that has ended."""
+        """The file to store instead of a finished log."""
         self._ask_others()
         words = self._words
         if not words:
@@ -182,7 +182,7 @@ class Masks:
 
 
 def _begin_alike(one: Path, other: Path) -> bool:
-    """Whether the shorter is the beginning of the longer."""
+    """True when the shorter file is the beginning of the longer."""
     with one.open("rb") as left, other.open("rb") as right:
         while True:
             a, b = left.read(_PIECE), right.read(_PIECE)

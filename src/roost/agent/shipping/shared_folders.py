@@ -1,8 +1,8 @@
-"""`./outputs` and `./logs` of a run on several nodes of one machine: one folder for all, as scripts expect that wait for each
-other's files there. Start with `join`; nodes on machines of their own have their own.
+"""`./outputs` and `./logs` of a run on several nodes of one machine: all nodes share one folder, since scripts may wait for each
+other's files there. Nodes on separate machines have separate folders. Start with `join`.
 
-In each working copy both are links into the folder that the nodes share. What the agents have to agree on lies beside it, where
-no script sees it, and is changed under one lock: which files came with the snapshot, which are kept, which nodes have left.
+In each working copy both are links into the shared folder. The agents' common state is beside it, hidden from scripts, and
+changes under one lock: the files of the snapshot, the files already stored, the nodes that have left.
 """
 
 import json
@@ -39,7 +39,7 @@ class Together:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """One agent at a time; a killed one lets go."""
+        """Holds the lock: one agent at a time. The lock of a killed agent is freed."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locks.held(self.state / "lock"):
             yield
@@ -52,7 +52,7 @@ class Together:
         return found if isinstance(found, dict) else {}
 
     def note(self, name: str, more: Mapping[str, Sequence[int]]) -> None:
-        """Adds to what is noted under a name; with the lock held."""
+        """Adds entries to the state of that name; with the lock held."""
         files.write(self.state / name, json.dumps({**self.read(name), **more}).encode())
 
     @property
@@ -60,7 +60,7 @@ class Together:
         return self.read("laid.json")
 
     def fresh(self, files: Sequence[tuple[str, Path]]) -> list[tuple[str, Path, list[int]]]:
-        """Those that no node has kept as they are now, each with what it is now; with the lock held."""
+        """The files that no node has stored in their current version, each with that version; with the lock held."""
         kept = self.read("kept.json")
         seen = []
         for name, path in files:
@@ -69,14 +69,14 @@ class Together:
         return [each for each in seen if kept.get(each[0]) != each[2]]
 
     def leave(self, node_rank: int) -> set[int]:
-        """Notes that this node writes nothing any more; which have left by now. With the lock held."""
+        """Records that this node writes nothing any more; returns all nodes that have left. With the lock held."""
         self.note("left.json", {str(node_rank): [1]})
         return {int(rank) for rank in self.read("left.json")}
 
 
 def of(folder: Folder) -> Together | None:
-    """What the nodes share; None for a run of one node, or where each has its own. A script that removes its links changes
-    nothing: the files of the others are still there."""
+    """The shared folders; None for a run of one node, or when each node has its own. They remain when a script removes its
+    links: the files of other nodes are still there."""
     plan = ranks.plan_of(folder)
     if plan is None or plan.spec.node_count == 1:
         return None
@@ -90,8 +90,8 @@ def is_shared(folder: Folder, top: str) -> bool:
 
 
 def join(folder: Folder, attempt: int, laid: Laid) -> Together:
-    """Makes links of this node's `./outputs` and `./logs`. The first to come brings what its snapshot has there, which is in
-    `laid`. What is no folder in the snapshot stays this node's own."""
+    """Makes this node's `./outputs` and `./logs` links. The first node moves its own, with the snapshot's files listed in
+    `laid`, to the shared folder. Something that is not a folder in the snapshot stays this node's own."""
     there = Together(shared(folder, attempt))
     there.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with there.alone():
@@ -110,8 +110,8 @@ def join(folder: Folder, attempt: int, laid: Laid) -> Together:
 
 @contextmanager
 def once(there: Together, deed: str) -> Iterator[bool]:
-    """Whether the caller is the first of the nodes to do something; the others wait until it is done. One that fails leaves it
-    to the next."""
+    """Yields True to the first node that does something; the others wait until it is done. When it fails, the next node gets
+    True."""
     with there.alone():
         first = not there.read(f"{deed}.json")
         yield first
@@ -120,14 +120,14 @@ def once(there: Together, deed: str) -> Iterator[bool]:
 
 
 def remove(folder: Folder, attempt: int) -> None:
-    """What the nodes of the run shared; its last one takes it away."""
+    """Deletes the folders that the run's nodes shared; called by the last node."""
     there = Together(shared(folder, attempt))
     for place in (there.root, there.state):
         shutil.rmtree(place, ignore_errors=True)
 
 
 def secrets_of(folder: Folder) -> Path | None:
-    """Where the nodes note which values are to be hidden in the logs that they share."""
+    """The folder with the values that must be masked in shared logs; None when nothing is shared."""
     there = of(folder)
     return there.state if there is not None else None
 

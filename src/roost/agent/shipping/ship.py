@@ -1,6 +1,6 @@
-"""Sends what a run writes while it writes it: spools of metrics, the log, files under `./logs`, uploads.
+"""Sends a run's data while the run writes it: spools of metrics, the log, files under `./logs`, uploads.
 
-`Cargo` is one round of it; `Ship` the thread that makes rounds, so that the script never waits for the network.
+`Cargo.round` sends everything new once; `Ship` is the thread that makes rounds, so that the script never waits for the network.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ from roost.transport.shipping import Shipper
 
 _AFTER_ERROR = 2.0
 _WHOLE_SECONDS = 30.0
-"""A whole round is made at least so often: what a look at sizes does not show is found by it."""
+"""The longest time between complete rounds: they find changes that do not show in file sizes."""
 log = logging.getLogger("roost.agent")
 
 
 class Cargo:
-    """Everything that is on its way from one run's folder. For one thread at a time."""
+    """All data to send from one run's folder. For one thread at a time."""
 
     def __init__(self, folder: Folder, link: Link, staging: Staging, masks: Masks) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class Cargo:
         return {**snapshot_files.load(self._folder), **(there.laid if there else {})}
 
     def round(self, *, last: bool = False) -> None:
-        """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
+        """Sends all new data. Raises RoostError when the control plane refuses something that it should take."""
         whole, seen = last or self.is_due(), self._growth.look()
         for name, path in ranks.logs(self._folder):
             self._stream(name, path, last)
@@ -70,15 +70,15 @@ class Cargo:
             self._whole_due = time.monotonic() + _WHOLE_SECONDS
 
     def has_news(self) -> bool:
-        """Whether a round has something to send, as far as a cheap look tells."""
+        """True when a cheap check of sizes finds something to send."""
         return self._growth.look() != self._sent
 
     def is_due(self) -> bool:
-        """Whether it is time for a round without a reason."""
+        """True when the next complete round is due, even without a known change."""
         return time.monotonic() >= self._whole_due
 
     def _own_logs(self) -> Iterator[tuple[str, Path]]:
-        """What is in `./logs`. Where all nodes of this machine share it, the first one streams it."""
+        """The files in `./logs`. When the nodes of this machine share it, only the first node streams it."""
         there = shared_folders.of(self._folder)
         if there is None or not shared_folders.is_shared(self._folder, "logs"):
             return log_files(self._folder.work / "logs")
@@ -86,22 +86,22 @@ class Cargo:
         return log_files(there.root / "logs") if plan is None or plan.node_rank == 0 else iter(())
 
     def _stream(self, name: str, path: Path, last: bool) -> None:
-        """One file that cannot be sent does not keep the others back; it is said once."""
+        """Sends one file. A file that cannot be sent does not block the others; this is logged once."""
         if name in self._refused:
             return
         try:
             file, differs = self._masks.shown(names.path(name), path, last=last)
             self._shipper.ship_stream(names.path(name), file, again=differs)
         except FileNotFoundError:
-            pass  # gone between the look and the opening
+            pass  # deleted before it could be opened
         except (InvalidInput, OSError) as error:
             self._refused.add(name)
             log.warning("%r is not streamed: %s", name, error)
 
 
 def log_files(root: Path) -> Iterator[tuple[str, Path]]:
-    """Regular files under `./logs` by the name they have in the run's history. A script may have put a link in its place: one
-    that leads outside the folder around it is not followed."""
+    """Regular files under `./logs` by their names in the run's history. A script may replace `./logs` by a link: one that leads
+    outside the parent folder is not followed."""
     if not Path(os.path.realpath(root)).is_relative_to(os.path.realpath(root.parent)):
         return
     for place, _, found in os.walk(root):
@@ -112,7 +112,7 @@ def log_files(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 class Ship(threading.Thread):
-    """Makes rounds until `finish`. Its first deed is to say that the script runs."""
+    """Makes rounds until `finish`. First it reports that the script runs."""
 
     def __init__(self, folder: Folder, link: Link, cargo: Cargo, orders: Orders, held: Held | None = None) -> None:
         super().__init__(name="ship", daemon=True)
@@ -127,10 +127,10 @@ class Ship(threading.Thread):
         self._begun = self._done = 0
         self._told = ""
         self.serving = False
-        """Whether this node has no process that the run goes on for, any more; it is told with the next round."""
+        """True once every process the run waits for has ended on this node; reported with the next round."""
         self._said_serving: bool | None = None
         self._began: float | None = None
-        """When the script was started, and when it ended: nobody may be there to be told then."""
+        """When the script started; `_ended`: when it ended. Both are reported later if the control plane is away."""
         self._ended: float | None = None
 
     def start(self) -> None:
@@ -166,13 +166,13 @@ class Ship(threading.Thread):
             pause = pauses.after(sent=fresh) if went_well else _AFTER_ERROR
 
     def hurry(self) -> None:
-        """There is something to send that a look does not show. Returns at once."""
+        """Requests a round at once, for data that `has_news` does not see. Does not wait for it."""
         self._hurry.set()
 
     def flush(self, timeout: float) -> None:
         """Returns when everything written before the call is at the control plane; Unavailable after `timeout` seconds."""
         with self._turn:
-            wanted = self._begun + 1  # a round that is under way may have passed what is meant
+            wanted = self._begun + 1  # a round that is under way may have missed the latest data
             self._hurry.set()
             if not self._turn.wait_for(lambda: self._done >= wanted, timeout):
                 raise Unavailable(
@@ -181,8 +181,8 @@ class Ship(threading.Thread):
                 )
 
     def finish(self, ended_at: float) -> None:
-        """One last round, at once; returns when the thread has ended. Nothing happens when no script was ever started.
-        `ended_at`: when the script ended, which may be long ago when nobody answered since."""
+        """Makes one last round at once; returns when the thread has ended. Does nothing when no script was started. `ended_at`:
+        when the script ended; that may be long ago if the control plane was away."""
         if self.ident is None:
             return
         self._ended = ended_at
@@ -192,7 +192,7 @@ class Ship(threading.Thread):
 
     def _say_running(self) -> None:
         serving = self.serving
-        with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat brings it
+        with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat reports it
             said = self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=serving, at=self._began)
             self._orders.heard(said)
         self._said_serving = serving
@@ -205,7 +205,7 @@ class Ship(threading.Thread):
         except NotFound:
             self._orders.halt(Halt.DISOWNED)
         except (RoostError, OSError) as error:
-            if str(error) != self._told:  # once, however often it is tried
+            if str(error) != self._told:  # log each error once, not at each try
                 self._told = str(error)
                 log.warning("Shipping stumbles: %s", error)
         return False

@@ -1,5 +1,5 @@
-"""Uploads of the script on their way: copied into the run's folder before the script goes on, sent when the control plane takes
-them. Each is two files, `<number>.data` and then `<number>.json`, so that a salvage pass finds only whole ones.
+"""Uploads of the script that wait to be sent: copied into the run's folder before the script continues, sent when the control
+plane takes them. Each is two files, `<number>.data` and then `<number>.json`, so that a salvage pass finds only complete ones.
 """
 
 import itertools
@@ -32,7 +32,7 @@ class Staging:
         self._lock = threading.Lock()
 
     def add(self, files: Sequence[tuple[str, Path]], run_id: str = "") -> int:
-        """Takes copies; all of them are checked before the first is made. `run_id` is that of a run below this one."""
+        """Copies the files; all are checked before the first copy. `run_id`: a run below this one."""
         if run_id:
             names.run_id(run_id)
         for name, path in files:
@@ -53,7 +53,7 @@ class Staging:
             number = f"{next(self._numbers):08d}"
         data = self._root / f"{number}.data"
         try:
-            with opened([path]) as (file,):  # the script may make it a link meanwhile
+            with opened([path]) as (file,):  # the script may replace it by a link meanwhile
                 shutil.copyfile(file, data)
                 note = {"name": name, "modified_at": file.stat().st_mtime, "run": run_id}
             files.write(self._root / f"{number}.json", json.dumps(note).encode())
@@ -62,11 +62,11 @@ class Staging:
             raise DiskFull(f"{str(path)!r} cannot be copied for its upload: {error.strerror}.") from error
 
     def waits(self) -> bool:
-        """Whether anything is on its way."""
+        """True while uploads wait to be sent."""
         return any(self._root.glob("[0-9]*.json"))
 
     def send(self, link: Link) -> bool:
-        """Sends what is there, oldest first; whether there was anything. A name that was given twice ends as the later one."""
+        """Sends the waiting uploads, oldest first; True when there were any. Of two with one name, the later one stays."""
         notes = sorted(self._root.glob("[0-9]*.json"))
         for start in range(0, len(notes), _AT_ONCE):
             some = notes[start : start + _AT_ONCE]
@@ -85,7 +85,7 @@ class Staging:
 
 
 def _put(link: Link, run_id: str, files: Sequence[RunFile]) -> None:
-    """A file that is refused is given up, and said in the log: it must not keep the rest back."""
+    """A refused file is dropped and logged, so that it does not block the others."""
     try:
         link.put_files(files, run_id)
     except (Forbidden, NotFound) as error:

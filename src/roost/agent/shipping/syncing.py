@@ -1,7 +1,7 @@
-"""On nodes that may be taken away, `./outputs` is kept while the script runs: every 30 s, what has not changed for a while.
+"""On nodes that can be preempted, stores `./outputs` while the script runs: every 30 s, the files that have stopped changing.
 
-So a run whose node vanishes without a word goes on from its last checkpoint all the same. A thread of its own: a checkpoint may
-take minutes to send, and logs and metrics do not wait for it.
+So a run whose node vanishes without warning can continue from its last checkpoint. It is a separate thread, since a checkpoint
+may take minutes to send and must not delay logs and metrics.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from roost.domain.files import RunFile
 
 EVERY_SECONDS = 30.0
 STABLE_SECONDS = 5.0
-"""A file that was written to more recently may not be whole."""
+"""A file that changed more recently may be incomplete."""
 log = logging.getLogger("roost.agent")
 
 
@@ -42,22 +42,22 @@ class Syncing(threading.Thread):
 
     def run(self) -> None:
         while not self._over.wait(self._every):
-            with contextlib.suppress(OSError):  # the folder is gone, and others say so
+            with contextlib.suppress(OSError):  # the folder is gone; `ship` reports that
                 self.round()
 
     def close(self) -> None:
-        """Returns when a round that is under way has ended: what the run's end keeps is newer, and has to come after it. Nothing
-        happens when it was never started."""
+        """Returns when the current round has ended: the files stored at the run's end are newer and must come later. Does nothing
+        when the thread was never started."""
         self._over.set()
         if self.ident is not None:
             self.join()
 
     def round(self) -> int:
-        """How many files were kept just now. What cannot be kept is tried again at the next round."""
+        """Stores the files and returns their number. A file that cannot be stored is tried again in the next round."""
         return self._round_together() or self._round()
 
     def _round_together(self) -> int:
-        """The outputs that the nodes of this machine share: the first node keeps them for all."""
+        """Stores the outputs that the nodes of this machine share; the first node does so for all."""
         there, plan = shared_folders.of(self._folder), ranks.plan_of(self._folder)
         if there is None or plan is None or plan.node_rank:
             return 0

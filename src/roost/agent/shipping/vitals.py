@@ -1,7 +1,7 @@
-"""System metrics: what the node and the run's processes use, every few seconds, logged like any metric but in the system space.
+"""System metrics: measures every few seconds what the node and the run's processes use, and logs it in the system space.
 
-They go into the same spool folder and so travel the same way. psutil and NVIDIA's library are loaded on first use, or
-ahead of time in the warm process; without them a run simply has fewer metrics.
+The metrics go into the run's spool folder, and are sent like all others. psutil and NVIDIA's library are loaded on first use, or
+ahead of time in the warm process; without them a run has fewer metrics.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from roost_job.tracking.spool import Writer
 
 _FIRST = 1.0
 _EVERY, _LATER, _YOUNG = 5.0, 15.0, 60.0
-"""Seconds between samples while a run is young, and after so many seconds: a long run is drawn as well from fewer."""
+"""Seconds between samples: `_EVERY` during the first `_YOUNG` seconds, then `_LATER`, which is enough to plot a long run."""
 log = logging.getLogger("roost.agent")
 
 Sample = Iterator[tuple[str, float]]
@@ -27,7 +27,7 @@ Sample = Iterator[tuple[str, float]]
 
 @cache
 def load() -> tuple[Any, Any]:
-    """psutil and pynvml; None for what is not installed."""
+    """psutil and pynvml; None for a module that is not installed."""
     found: list[Any] = []
     for name in ("psutil", "pynvml"):
         try:
@@ -38,7 +38,7 @@ def load() -> tuple[Any, Any]:
 
 
 class Vitals(threading.Thread):
-    """Measures until `stop`. `members` gives the run's processes."""
+    """Measures until `stop`. `members` returns the run's processes."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Vitals(threading.Thread):
         several: bool = False,
         written: Callable[[], None] = lambda: None,
     ) -> None:
-        """`rank` is the node's; with `several` nodes each has metrics of its own, `node_1/cpu_percent`. `written` is called after
+        """`rank` is the node's; with `several` nodes, metrics are named by node: `node_1/cpu_percent`. `written` is called after
         each sample."""
         super().__init__(name="vitals", daemon=True)
         self._folder = folder
@@ -64,7 +64,7 @@ class Vitals(threading.Thread):
         self._over.set()
 
     def run(self) -> None:
-        if self._over.wait(_FIRST):  # a short run is not burdened with any of this
+        if self._over.wait(_FIRST):  # spare short runs this cost
             return
         try:
             self._measure()
@@ -75,7 +75,7 @@ class Vitals(threading.Thread):
         writer = Writer(str(self._folder.spool), self._rank, "system")
         node, run, gpus = _Node(), _Processes(self._members), _Gpus()
         young_until = time.monotonic() + _YOUNG
-        pause = 0.2  # rates need a first look behind them
+        pause = 0.2  # rates need an earlier sample
         while not self._over.wait(pause):
             for source in (node, run, gpus):
                 for name, value in source.sample():
